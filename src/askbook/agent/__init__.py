@@ -1,0 +1,1 @@
+"""Answerers: from retrieved chunks to sentences with citations."""

@@ -1,0 +1,122 @@
+"""What a reader gets: an answer whose every sentence names its place, or an honest refusal."""
+
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote as percent
+
+from askbook.book import Book, DocumentChunk
+from askbook.errors import InvalidInput
+from askbook.retrieval.confidence import ConfidenceLevel, ConfidenceMetrics
+from askbook.retrieval.context import sources_footer
+from askbook.retrieval.query import SearchResult
+
+DISPLAY_LENGTH = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """A place in the book that supports a sentence, with the words that do."""
+
+    n: int
+    page_title: str
+    section_title: str | None
+    page_url: str
+    url: str
+    module_name: str
+    chunk_id: str
+    quote: str
+    quote_start: int
+    quote_end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentResponse:
+    """One answered or declined question."""
+
+    answer: str
+    query: str
+    book_id: str
+    model: str
+    metrics: ConfidenceMetrics
+    state: str
+    citations: tuple[Citation, ...] = ()
+    sources: tuple[SearchResult, ...] = ()
+    tokens_used: int = 0
+    retrieval_count: int = 0
+    retrieval_time_ms: float = 0.0
+    generation_time_ms: float = 0.0
+    total_time_ms: float = 0.0
+    error: str | None = None
+    info: tuple[str, ...] = ()
+    created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def __post_init__(self) -> None:
+        if not self.answer.strip():
+            raise InvalidInput("An answer must not be empty.")
+        if self.tokens_used < 0:
+            raise InvalidInput(f"tokens_used is {self.tokens_used}, but must be 0 or more.")
+
+    @property
+    def confidence(self) -> float:
+        return self.metrics.confidence
+
+    @property
+    def confidence_level(self) -> ConfidenceLevel:
+        return self.metrics.confidence_level
+
+    @property
+    def should_answer(self) -> bool:
+        return self.metrics.should_answer
+
+    def format_with_sources(self) -> str:
+        """The answer with its sources below, as plain text."""
+        if not self.sources:
+            return self.answer
+        return f"{self.answer}\n{sources_footer(self.sources)}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "answer": self.answer,
+            "citations": [asdict(citation) for citation in self.citations],
+            "sources": [source.to_json() for source in self.sources],
+            "query": self.query,
+            "book_id": self.book_id,
+            "model": self.model,
+            "tokens_used": self.tokens_used,
+            "retrieval_count": self.retrieval_count,
+            "retrieval_time_ms": self.retrieval_time_ms,
+            "generation_time_ms": self.generation_time_ms,
+            "total_time_ms": self.total_time_ms,
+            "confidence": self.confidence,
+            "confidence_level": self.confidence_level,
+            "should_answer": self.should_answer,
+            "metrics": self.metrics.to_json(),
+            "state": self.state,
+            "info": list(self.info),
+            "error": self.error,
+            "created_at": self.created_at.isoformat(),
+        }
+
+
+def cite(book: Book, chunk: DocumentChunk, n: int, start: int, end: int) -> Citation:
+    """A citation of `chunk.text[start:end]`, pointing at the book's site or at our own reading page."""
+    metadata = chunk.metadata
+    page_url, _, anchor = metadata.url.partition("#")
+    if book.base_url is None:
+        page_url = f"/read/{percent(book.book_id)}/{percent(metadata.source_file)}"
+        url = f"{page_url}?chunk={chunk.id}&quote={start}-{end}"
+    else:
+        url = page_url
+    return Citation(
+        n=n,
+        page_title=metadata.page_title,
+        section_title=metadata.section_title,
+        page_url=page_url,
+        url=f"{url}#{percent(anchor)}" if anchor else url,
+        module_name=metadata.module,
+        chunk_id=chunk.id,
+        quote=chunk.text[start:end],
+        quote_start=start,
+        quote_end=end,
+    )

@@ -1,0 +1,209 @@
+"""The composition root: the only place where concrete parts meet. `Askbook` is the library's front door."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from askbook.agent.response import AgentResponse
+from askbook.book import Book, HardwareTier, IngestionMode, ProficiencyLevel, TeachingLayer
+from askbook.chat import ChatTurns
+from askbook.config import Settings, load_settings
+from askbook.embedding import Embedder
+from askbook.embedding.builtin import BuiltinEmbedder
+from askbook.errors import InvalidInput, NotFound
+from askbook.index import ChunkIndex
+from askbook.index.edge import EdgeIndex
+from askbook.ingestion.jobs import IngestionJobs, Progress
+from askbook.ingestion.pipeline import Pipeline
+from askbook.ingestion.planning import Plan
+from askbook.ingestion.state import IngestionState, load_state
+from askbook.retrieval.calibration import choose_calibration
+from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.judging import BuiltinJudge, Judge
+from askbook.retrieval.query import SearchMode, SearchQuery
+from askbook.retrieval.search import Searcher, SearchWeights
+from askbook.storage.directory import DataDirectory
+from askbook.storage.engine import open_engine
+from askbook.storage.library import Library, ShelvedBook
+
+INDEX_FOLDER = "index"
+COLLECTION = "documentation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What part of which book a question is about; None leaves it to the book and its reader."""
+
+    book_id: str | None = None
+    hardware_tier: HardwareTier | None = None
+    module: str | None = None
+    chapter_min: int | None = None
+    chapter_max: int | None = None
+    lesson: int | None = None
+    proficiency_levels: tuple[ProficiencyLevel, ...] | None = None
+    layer: TeachingLayer | None = None
+    parent_doc_id: str | None = None
+
+
+class Askbook:
+    """A running askbook on one data directory: `async with Askbook(settings) as book`."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        embedder: Embedder | None = None,
+        judge: Judge | None = None,
+    ) -> None:
+        self.settings = settings or load_settings()
+        self._given_embedder = embedder
+        self._given_judge = judge
+        self._directory: DataDirectory | None = None
+        self._engine: AsyncEngine | None = None
+
+    async def __aenter__(self) -> Self:
+        storage = self.settings.storage
+        self._directory = DataDirectory(storage.data_dir)
+        try:
+            url = storage.database_url.get_secret_value() if storage.database_url else None
+            self._engine = await open_engine(storage.data_dir, url)
+        except BaseException:
+            self._directory.close()
+            raise
+        self.embedder: Embedder = self._given_embedder or BuiltinEmbedder()
+        self.judge = self._judge()
+        self.index: ChunkIndex = EdgeIndex(
+            storage.data_dir / INDEX_FOLDER, self.embedder.fingerprint
+        )
+        self.library = Library(self._engine)
+        self.pipeline = Pipeline(self.library, self.index, self.embedder)
+        self.jobs = IngestionJobs(self._engine, self.pipeline)
+        retrieval = self.settings.retrieval
+        self.searcher = Searcher(
+            self.library,
+            self.index,
+            self.embedder,
+            self.judge,
+            SearchWeights(retrieval.dense_weight, retrieval.sparse_weight),
+        )
+        calibration = choose_calibration(
+            str(self.embedder.fingerprint), judged=self.judge is not None
+        )
+        self.turns = ChatTurns(self.searcher, self.judge, self.settings.confidence, calibration)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.index.close()
+        await self.embedder.close()
+        if self.judge is not None:
+            await self.judge.close()
+        if self._engine is not None:
+            await self._engine.dispose()
+        if self._directory is not None:
+            self._directory.close()
+
+    async def ingest(
+        self, folder: Path, book_id: str | None = None, mode: IngestionMode = "incremental"
+    ) -> AsyncIterator[Progress]:
+        """Make the index equal to a folder, telling the progress as it goes."""
+        async for progress in self.jobs.run(folder, book_id, mode):
+            yield progress
+
+    async def plan(
+        self, folder: Path, book_id: str | None = None, mode: IngestionMode = "incremental"
+    ) -> Plan:
+        """What an ingest would do."""
+        return await self.pipeline.plan(folder, book_id, mode)
+
+    async def search(
+        self,
+        text: str,
+        scope: Scope | None = None,
+        *,
+        top_k: int | None = None,
+        mode: SearchMode = "hybrid",
+    ) -> tuple[SearchQuery, RetrievalContext]:
+        """The best chunks for a question."""
+        shelved = await self.book(scope.book_id if scope else None)
+        query = await self._query(text, scope or Scope(), shelved.book, top_k, mode)
+        return query, await self.searcher.search(query)
+
+    async def ask(
+        self, text: str, scope: Scope | None = None, *, top_k: int | None = None
+    ) -> AgentResponse:
+        """An answer with citations, or an honest refusal."""
+        shelved = await self.book(scope.book_id if scope else None)
+        query = await self._query(text, scope or Scope(), shelved.book, top_k, "hybrid")
+        return await self.turns.answer(query, shelved.book)
+
+    async def states(self, book_id: str | None = None) -> Sequence[IngestionState]:
+        """What is indexed, of one book or of all."""
+        ids = [book_id] if book_id else [s.book.book_id for s in await self.library.books()]
+        states = [await load_state(self.library, i, COLLECTION) for i in ids]
+        if book_id and states == [None]:
+            raise NotFound(
+                f"There is no book {book_id!r}.", "List the books with `askbook status`."
+            )
+        return [state for state in states if state is not None]
+
+    async def book(self, book_id: str | None) -> ShelvedBook:
+        """The named book, or the only one."""
+        shelved = await self.library.books()
+        known = ", ".join(s.book.book_id for s in shelved)
+        if not shelved:
+            raise NotFound(
+                "There is no book here yet.", "Ingest one with `askbook ingest PATH`."
+            )
+        if book_id is None:
+            if len(shelved) > 1:
+                raise InvalidInput(f"There are several books: {known}.", "Name one with --book.")
+            return shelved[0]
+        for candidate in shelved:
+            if candidate.book.book_id == book_id:
+                return candidate
+        raise NotFound(f"There is no book {book_id!r}.", f"Known books: {known}.")
+
+    async def _query(
+        self, text: str, scope: Scope, book: Book, top_k: int | None, mode: SearchMode
+    ) -> SearchQuery:
+        return SearchQuery(
+            text=text,
+            book_id=book.book_id,
+            hardware_tier_filter=scope.hardware_tier or book.reader_tier or 1,
+            module_filter=await self._module(book, scope.module),
+            chapter_min=scope.chapter_min,
+            chapter_max=scope.chapter_max,
+            lesson_filter=scope.lesson,
+            proficiency_levels=scope.proficiency_levels,
+            layer_filter=scope.layer,
+            parent_doc_id=scope.parent_doc_id,
+            limit=top_k if top_k is not None else self.settings.retrieval.top_k,
+            mode=mode,
+        )
+
+    async def _module(self, book: Book, name: str | None) -> str | None:
+        if name is None:
+            return None
+        listed = book.module_named(name)
+        if listed is not None:
+            return listed.name
+        known = [m.name for m in book.modules] or await self.library.modules(book.book_id)
+        if name in known:
+            return name
+        raise InvalidInput(
+            f"Book {book.book_id!r} has no module {name!r}.", f"Its modules: {', '.join(known)}."
+        )
+
+    def _judge(self) -> Judge | None:
+        if not self.settings.retrieval.judge:
+            return None
+        return self._given_judge or BuiltinJudge()

@@ -1,0 +1,52 @@
+"""The built-in embedder: no key, no download, the same vector for the same text every time."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from askbook.embedding.base import Fingerprint, Vector
+from askbook.models.runtime import ModelRuntime
+
+
+class BuiltinEmbedder:
+    """askbook-embed: 384 dimensions, at most 512 tokens."""
+
+    def __init__(self, runtime: ModelRuntime | None = None) -> None:
+        self._runtime = runtime or ModelRuntime("embed")
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        files = self._runtime.files
+        return Fingerprint(
+            name="askbook-embed",
+            dimension=int(files.config["dim"]),
+            revision=files.revision,
+            query_prefix=str(files.config["query_prefix"]),
+            passage_prefix=str(files.config["passage_prefix"]),
+        )
+
+    async def embed_query(self, text: str) -> Vector:
+        [vector] = await self._runtime.map(self._embed, [self.fingerprint.query_prefix + text])
+        return vector
+
+    async def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
+        prefix = self.fingerprint.passage_prefix
+        return await self._runtime.map(self._embed, [prefix + text for text in texts])
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        encodings = self._runtime.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [len(encoding) for encoding in encodings]
+
+    async def close(self) -> None:
+        self._runtime.close()
+
+    def _embed(self, text: str) -> Vector:
+        limit = int(self._runtime.files.config["max_tokens"])
+        ids = self._runtime.tokenizer.encode(text).ids
+        if len(ids) > limit:
+            ids = [*ids[: limit - 1], ids[-1]]
+        tokens = np.asarray([ids], dtype=np.int64)
+        [embedding] = self._runtime.run(
+            {"input_ids": tokens, "attention_mask": np.ones_like(tokens)}
+        )
+        return np.ascontiguousarray(embedding[0], dtype=np.float32)

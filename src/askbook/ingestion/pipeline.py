@@ -1,0 +1,280 @@
+"""Makes the index equal to a folder: plan, read, split, embed, switch. Safe to kill at any point."""
+
+import asyncio
+import hashlib
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from askbook.book import IngestionMode
+from askbook.embedding import Embedder, Vector
+from askbook.errors import AskbookError, Conflict, EmbedderMismatch, InvalidInput
+from askbook.index import ChunkIndex
+from askbook.ingestion.events import (
+    ChunksEmbedded,
+    ChunksPrepared,
+    FileFailed,
+    Finished,
+    IngestionEvent,
+    LessonsSwitched,
+    Planned,
+    Warned,
+)
+from askbook.ingestion.planning import Plan, make_plan
+from askbook.ingestion.preparing import Batch, prepare
+from askbook.ingestion.readers import open_reader
+from askbook.ingestion.readers.base import Reader
+from askbook.ingestion.splitting import SPLITTER_VERSION
+from askbook.ingestion.switching import put_right, switch
+from askbook.storage.library import Library, ShelvedBook, ShelvedLesson
+
+IN_FLIGHT = 3
+"""Batches being embedded at once, so that no core waits while another batch is read or written."""
+
+
+class Pipeline:
+    """Runs ingests of books into one library and index."""
+
+    def __init__(self, library: Library, index: ChunkIndex, embedder: Embedder) -> None:
+        self._library = library
+        self._index = index
+        self._embedder = embedder
+
+    async def plan(
+        self, folder: Path, book_id: str | None = None, mode: IngestionMode = "incremental"
+    ) -> Plan:
+        """What an ingest would do, without doing it."""
+        reader = await asyncio.to_thread(open_reader, folder, book_id)
+        return await self._plan(reader, mode, await self._shelved(reader, mode))
+
+    async def run(
+        self, folder: Path, book_id: str | None = None, mode: IngestionMode = "incremental"
+    ) -> AsyncIterator[IngestionEvent]:
+        """Ingest a folder; the events tell what happened, in order."""
+        reader = await asyncio.to_thread(open_reader, folder, book_id)
+        book_id = reader.book.book_id
+        shelved = await self._shelved(reader, mode)
+        if mode == "recreate":
+            await self._renew(book_id)
+        if shelved is not None:
+            await put_right(self._library, self._index, self._embedder, book_id)
+        plan = await self._plan(reader, mode, shelved)
+        yield Planned(
+            discovered=len(plan.discovered),
+            new=tuple(plan.new),
+            modified=tuple(plan.modified),
+            moved=tuple(plan.moved),
+            deleted=tuple(plan.deleted),
+            unchanged=len(plan.unchanged),
+        )
+        for warning in plan.warnings:
+            yield Warned(warning)
+        for source_file, reason in plan.failed.items():
+            yield FileFailed(source_file, reason)
+        await self._library.save_book(_opened(reader, folder, shelved, self._fingerprint, mode))
+        async for event in self._execute(reader, plan, rewrite=mode != "incremental"):
+            yield event
+        await self._library.touch(book_id, plan.reordered)
+        await self._library.save_book(self._closed(reader, folder, shelved, mode))
+        _, chunks = await self._library.totals(book_id)
+        yield Finished(chunks)
+
+    @property
+    def _fingerprint(self) -> str:
+        return str(self._embedder.fingerprint)
+
+    async def _shelved(self, reader: Reader, mode: IngestionMode) -> ShelvedBook | None:
+        shelved = await self._library.book(reader.book.book_id)
+        if shelved is not None and shelved.fingerprint != self._fingerprint and mode != "recreate":
+            raise EmbedderMismatch(
+                f"Book {reader.book.book_id!r} was indexed with the embedder "
+                f"{shelved.fingerprint}, but {self._fingerprint} is set.",
+                "Set ASKBOOK_EMBEDDER back, or index it again with "
+                "`askbook ingest PATH --mode recreate`.",
+            )
+        return shelved
+
+    async def _renew(self, book_id: str) -> None:
+        """Make a recreate embed afresh, in a new index if another embedder made the old one or it is damaged."""
+        await self._library.forget_vectors(book_id, self._fingerprint)
+        try:
+            await self._index.count()
+        except AskbookError as error:
+            if error.code not in ("embedder_mismatch", "data_directory_corrupt"):
+                raise
+            books = await self._library.books()
+            for shelved in books:
+                ids = await self._library.chunk_ids(shelved.book.book_id)
+                everything = [chunk_id for part in ids.values() for chunk_id in part]
+                await self._library.mark_dirty(shelved.book.book_id, everything)
+            await self._index.recreate()
+            for shelved in books:
+                if shelved.fingerprint == self._fingerprint and shelved.book.book_id != book_id:
+                    await put_right(
+                        self._library, self._index, self._embedder, shelved.book.book_id
+                    )
+
+    async def _plan(self, reader: Reader, mode: IngestionMode, shelved: ShelvedBook | None) -> Plan:
+        lessons = await self._library.lessons(reader.book.book_id) if shelved else {}
+        same = shelved is not None and shelved.settings_hash == _settings_hash(reader)
+        plan = await asyncio.to_thread(make_plan, reader, lessons, mode=mode, same_settings=same)
+        if not plan.discovered:
+            raise InvalidInput(
+                f"No lesson was found in {reader.docs_root}.",
+                "Point askbook at a folder with .md or .mdx files; nothing was changed.",
+            )
+        if shelved is not None and mode == "incremental":
+            _refuse_foreign_folder(reader, shelved, lessons, plan)
+        return plan
+
+    async def _execute(
+        self, reader: Reader, plan: Plan, *, rewrite: bool
+    ) -> AsyncIterator[IngestionEvent]:
+        """Read ahead and embed several batches at once; switch them in order."""
+        now = datetime.now(UTC)
+        batches = prepare(reader, plan.units, self._embedder.count_tokens, now)
+        vectors = _RunningVectors(self._library, self._embedder)
+        waiting: deque[tuple[Batch, asyncio.Task[_Vectors]]] = deque()
+        try:
+            more = True
+            while more or waiting:
+                while more and len(waiting) < IN_FLIGHT:
+                    batch = await asyncio.to_thread(next, batches, None)
+                    if batch is None:
+                        more = False
+                        break
+                    for source_file, reason in batch.failed.items():
+                        yield FileFailed(source_file, reason)
+                    for warning in batch.warnings:
+                        yield Warned(warning)
+                    yield ChunksPrepared(len(batch.lessons), len(batch.text_hashes))
+                    waiting.append((batch, asyncio.create_task(vectors.of(batch))))
+                if not waiting:
+                    break
+                batch, task = waiting.popleft()
+                found = await task
+                yield ChunksEmbedded(found.computed)
+                switched = await switch(
+                    self._library,
+                    self._index,
+                    reader.book.book_id,
+                    batch,
+                    found.by_hash,
+                    now=now,
+                    rewrite=rewrite,
+                )
+                yield LessonsSwitched(
+                    source_files=tuple(p.lesson.source_file for p in batch.lessons),
+                    removed_files=tuple(batch.removed),
+                    chunks_created=switched.chunks_created,
+                    chunks_deleted=switched.chunks_deleted,
+                )
+        finally:
+            for _, task in waiting:
+                task.cancel()
+            await asyncio.gather(*(task for _, task in waiting), return_exceptions=True)
+
+    def _closed(
+        self, reader: Reader, folder: Path, shelved: ShelvedBook | None, mode: IngestionMode
+    ) -> ShelvedBook:
+        """The book once all its lessons are in: its settings now count as applied."""
+        now = datetime.now(UTC)
+        last_full = shelved.last_full_ingest if shelved else None
+        full = last_full is None or mode != "incremental"
+        return ShelvedBook(
+            book=reader.book,
+            folder=str(folder.resolve()),
+            fingerprint=self._fingerprint,
+            settings_hash=_settings_hash(reader),
+            last_full_ingest=now if full else last_full,
+            last_incremental_update=(
+                (shelved.last_incremental_update if shelved else None) if full else now
+            ),
+        )
+
+
+class _Vectors:
+    def __init__(self, by_hash: dict[str, Vector], computed: int) -> None:
+        self.by_hash = by_hash
+        self.computed = computed
+
+
+class _RunningVectors:
+    """Vectors of one run: from the cache, from a batch still being embedded, or computed and cached."""
+
+    def __init__(self, library: Library, embedder: Embedder) -> None:
+        self._library = library
+        self._embedder = embedder
+        self._fingerprint = str(embedder.fingerprint)
+        self._underway: dict[str, asyncio.Future[dict[str, Vector]]] = {}
+
+    async def of(self, batch: Batch) -> _Vectors:
+        texts = {batch.text_hashes[c.id]: c.embedded_text for c in batch.chunks}
+        others = {h: self._underway[h] for h in texts if h in self._underway}
+        mine: asyncio.Future[dict[str, Vector]] = asyncio.get_running_loop().create_future()
+        for text_hash in texts:
+            self._underway.setdefault(text_hash, mine)
+        try:
+            wanted = [text_hash for text_hash in texts if text_hash not in others]
+            vectors = await self._library.cached_vectors(self._fingerprint, wanted)
+            missing = [text_hash for text_hash in wanted if text_hash not in vectors]
+            computed = await self._compute({h: texts[h] for h in missing})
+            vectors.update(computed)
+            mine.set_result(vectors)
+        except BaseException as error:
+            mine.set_exception(error if isinstance(error, Exception) else AskbookError("cancelled"))
+            mine.exception()
+            raise
+        finally:
+            for text_hash in texts:
+                if self._underway.get(text_hash) is mine:
+                    del self._underway[text_hash]
+        for text_hash, other in others.items():
+            vectors[text_hash] = (await other)[text_hash]
+        return _Vectors(vectors, len(missing))
+
+    async def _compute(self, texts: Mapping[str, str]) -> dict[str, Vector]:
+        if not texts:
+            return {}
+        computed = await self._embedder.embed_passages(list(texts.values()))
+        by_hash = dict(zip(texts, computed, strict=True))
+        await self._library.save_vectors(self._fingerprint, by_hash)
+        return by_hash
+
+
+def _settings_hash(reader: Reader) -> str:
+    return hashlib.sha256(f"{reader.settings_hash()}:{SPLITTER_VERSION}".encode()).hexdigest()
+
+
+def _opened(
+    reader: Reader,
+    folder: Path,
+    shelved: ShelvedBook | None,
+    fingerprint: str,
+    mode: IngestionMode,
+) -> ShelvedBook:
+    """The book while it is being ingested: until the end, its former settings count, or none."""
+    return ShelvedBook(
+        book=reader.book,
+        folder=str(folder.resolve()),
+        fingerprint=fingerprint,
+        settings_hash=shelved.settings_hash if shelved and mode == "incremental" else "",
+        last_full_ingest=shelved.last_full_ingest if shelved else None,
+        last_incremental_update=shelved.last_incremental_update if shelved else None,
+    )
+
+
+def _refuse_foreign_folder(
+    reader: Reader, shelved: ShelvedBook, lessons: Mapping[str, ShelvedLesson], plan: Plan
+) -> None:
+    """Two folders with one name must not overwrite each other's book."""
+    before = Path(shelved.folder)
+    shares_something = plan.moved or any(path in lessons for path in plan.discovered)
+    if lessons and not shares_something and before.is_dir() and any(before.iterdir()):
+        raise Conflict(
+            f"The id {reader.book.book_id!r} already belongs to the book in {before}, "
+            f"which shares no lesson with {reader.docs_root}.",
+            "Pass --book ID to give this folder an id of its own, "
+            "or --mode recreate to replace that book.",
+        )

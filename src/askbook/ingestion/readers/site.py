@@ -1,0 +1,256 @@
+"""What all readers of Markdown sites share: declare a lesson, place it, read it into blocks."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from askbook.book import Book, Lesson
+from askbook.book.manifest import MANIFEST
+from askbook.ingestion.readers.base import READER_VERSION, Declared, Discovery, Place
+from askbook.ingestion.readers.frontmatter import (
+    Frontmatter,
+    decode,
+    frontmatter_end,
+    read_audience,
+    read_frontmatter,
+    read_number,
+    read_string,
+)
+from askbook.ingestion.readers.markdown import Dialect, plain_text, read_blocks, split_heading_id
+from askbook.ingestion.readers.numbering import (
+    chapter_and_lesson,
+    module_name,
+    name_number,
+    readable,
+)
+from askbook.ingestion.readers.places import ROOT_MODULE, Position, share_out
+from askbook.ingestion.readers.traced import Edit, TracedText
+from askbook.ingestion.readers.walk import path_key, walk
+
+_FIRST_H1 = re.compile(
+    r"^(?P<fence>`{3,}|~{3,})|^#[ \t]+(?P<atx>[^\n]+)|^(?P<setext>[^\s#>\-=|`][^\n]*)\n=+[ \t]*$", re.M
+)
+_MIN_VISIBLE = 10
+
+
+class SiteReader:
+    """A folder of Markdown; subclasses say how their generator routes, numbers and writes it."""
+
+    kind = "plain"
+
+    def __init__(self, book: Book, folder: Path, docs_root: Path) -> None:
+        self.book = book
+        self.folder = folder
+        self.docs_root = docs_root
+
+    # What a generator decides -------------------------------------------------------------
+
+    def is_partial(self, name: str) -> bool:
+        """Whether a file or folder of this name is included by others and no lesson itself."""
+        return name.startswith("_")
+
+    def is_index(self, source_file: str) -> bool:
+        """Whether the file is its folder's own page."""
+        return Path(source_file).stem.lower() in ("index", "readme", "_index")
+
+    def route(self, source_file: str, fields: dict[str, Any]) -> str:
+        """The path of the page on the built site, with a leading `/`."""
+        return "/" + source_file
+
+    def listed_title(self, source_file: str) -> str | None:
+        """The title the site's navigation gives a page."""
+        return None
+
+    def folder_title(self, folder: str) -> str | None:
+        """The title the site gives a folder."""
+        return None
+
+    def folder_number(self, folder: str) -> int | None:
+        """The number the site gives a folder."""
+        return None
+
+    def configuration(self) -> Sequence[Path]:
+        """The files beside the lessons that change how lessons are read."""
+        return ()
+
+    def dialect(self, source_file: str) -> Dialect:
+        return Dialect()
+
+    def prepare(
+        self, source: TracedText, source_file: str, includes: list[str], warnings: list[str]
+    ) -> TracedText:
+        """The generator's own syntax turned into Markdown."""
+        return source
+
+    # The reader contract -------------------------------------------------------------------
+
+    def discover(self) -> Discovery:
+        return walk(self.docs_root, self.is_partial)
+
+    def settings_hash(self) -> str:
+        digest = hashlib.sha256(f"{READER_VERSION}:{self.kind}:{self.book!r}".encode())
+        for path in (self.folder / MANIFEST, *self.configuration()):
+            if path.is_file():
+                digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+        return digest.hexdigest()
+
+    def declare(self, source_file: str, data: bytes) -> Declared:
+        text = decode(source_file, data)
+        front = read_frontmatter(source_file, text)
+        warnings = list(front.warnings)
+        audience = read_audience(source_file, front.fields, self.book)
+        warnings.extend(audience.warnings)
+        is_index = self.is_index(source_file)
+        named = self._named_numbers(source_file)
+        chapter = read_number(source_file, front.fields, "chapter", warnings)
+        lesson = read_number(source_file, front.fields, "lesson", warnings)
+        position = front.fields.get("sidebar_position")
+        return Declared(
+            source_file=source_file,
+            title=self._title(source_file, front, text),
+            url_path=self.route(source_file, front.fields),
+            module=_module_field(front.fields),
+            chapter=chapter if chapter is not None else named[0],
+            lesson=lesson if lesson is not None else (None if is_index else named[1]),
+            position=float(position)
+            if isinstance(position, int | float) and not isinstance(position, bool)
+            else None,
+            hardware_tier=audience.hardware_tier,
+            proficiency_level=audience.proficiency_level,
+            layer=audience.layer,
+            is_index=is_index,
+            warnings=tuple(warnings),
+        )
+
+    def places(self, declared: Sequence[Declared]) -> dict[str, Place]:
+        ordered = sorted(declared, key=lambda each: self.order(each.source_file))
+        return share_out(ordered, self.positions(ordered), self.book)
+
+    def read(self, declared: Declared, place: Place, data: bytes) -> Lesson:
+        text = decode(declared.source_file, data)
+        includes: list[str] = []
+        warnings: list[str] = []
+        source = self.source(text)
+        source = self.prepare(source, declared.source_file, includes, warnings)
+        blocks = read_blocks(source, self.dialect(declared.source_file))
+        if sum(len(block.text.strip()) for block in blocks) < _MIN_VISIBLE:
+            warnings.append(
+                f"{declared.source_file} has fewer than {_MIN_VISIBLE} visible characters; "
+                "nothing of it is indexed."
+            )
+        return Lesson(
+            source_file=declared.source_file,
+            source_file_hash=hashlib.sha256(data).hexdigest(),
+            slot=place.slot,
+            page_title=declared.title,
+            chapter_title=place.chapter_title,
+            module_title=place.module_title,
+            url=page_url(self.book.base_url, declared.url_path),
+            hardware_tier=declared.hardware_tier,
+            proficiency_level=declared.proficiency_level,
+            layer=declared.layer,
+            blocks=tuple(blocks),
+            includes=tuple(dict.fromkeys(includes)),
+            warnings=(*declared.warnings, *place.warnings, *dict.fromkeys(warnings)),
+        )
+
+    # Helpers -------------------------------------------------------------------------------
+
+    def order(self, source_file: str) -> Any:
+        """The sort key of a lesson in the book."""
+        return path_key(source_file)
+
+    def positions(self, ordered: Sequence[Declared]) -> dict[str, Position]:
+        """Where the folders put each lesson."""
+        index_titles = {
+            each.source_file.rpartition("/")[0]: each.title for each in ordered if each.is_index
+        }
+        return {each.source_file: self._position(each, index_titles) for each in ordered}
+
+    def source(self, text: str) -> TracedText:
+        """The lesson without byte order mark, frontmatter and carriage returns."""
+        end = frontmatter_end(text)
+        edits = [Edit(0, end)] if end else []
+        if "\r" in text:
+            edits.extend(
+                Edit(match.start(), match.end(), "\n")
+                for match in re.compile(r"\r\n?").finditer(text, end)
+            )
+        return TracedText(text).edited(edits)
+
+    def _position(self, each: Declared, index_titles: dict[str, str]) -> Position:
+        folders = each.source_file.split("/")[:-1]
+        if not folders:
+            stem = module_name(Path(each.source_file).stem)
+            if self.book.module_named(stem) is not None:
+                return Position(stem, each.title)
+            return Position(ROOT_MODULE, self.book.title)
+        top = folders[0]
+        name = top if self.book.module_named(top) is not None else module_name(top)
+        title = self.folder_title(top) or index_titles.get(top) or readable(top)
+        if len(folders) == 1:
+            numbered = name_number(top)
+            number = numbered[1] if numbered and numbered[0] == "chapter" else None
+            return Position(name, title, chapter=number)
+        chapter = "/".join(folders[:2])
+        numbered = name_number(folders[1])
+        number = numbered[1] if numbered else self.folder_number(chapter)
+        chapter_title = (
+            self.folder_title(chapter) or index_titles.get(chapter) or readable(folders[1])
+        )
+        return Position(name, title, chapter, chapter_title, number)
+
+    def _named_numbers(self, source_file: str) -> tuple[int | None, int | None]:
+        stem = Path(source_file).stem
+        both = chapter_and_lesson(stem)
+        if both is not None:
+            return both
+        numbered = name_number(stem)
+        if numbered is None:
+            return None, None
+        word, number = numbered
+        if word == "chapter" and source_file.count("/") < 2:
+            return number, 0
+        return None, number
+
+    def _title(self, source_file: str, front: Frontmatter, text: str) -> str:
+        return (
+            self.listed_title(source_file)
+            or read_string(front.fields, "title")
+            or first_heading(text, front.end)
+            or readable(Path(source_file).stem)
+        )
+
+
+def first_heading(text: str, start: int) -> str | None:
+    """The first level-1 heading after `start`, as plain text."""
+    position = start
+    while match := _FIRST_H1.search(text, position):
+        if not match["fence"]:
+            title, _ = split_heading_id(" ".join((match["atx"] or match["setext"]).split()))
+            return plain_text(title.rstrip("# ")) or None
+        closing = re.compile(r"^[ \t]*" + re.escape(match["fence"]), re.M).search(text, match.end())
+        if closing is None:
+            return None
+        position = closing.end()
+    return None
+
+
+def page_url(base_url: str | None, path: str) -> str:
+    """The address of a page; `base_url` may or may not already hold the site's base path."""
+    encoded = quote(path, safe="/%:@!$&'()*+,;=~-._")
+    if not base_url:
+        return encoded
+    base_path = urlsplit(base_url).path.rstrip("/")
+    if base_path and (encoded == base_path or encoded.startswith(base_path + "/")):
+        encoded = encoded[len(base_path) :] or "/"
+    return base_url.rstrip("/") + encoded
+
+
+def _module_field(fields: dict[str, Any]) -> str | None:
+    # A bare number names no module; the folder does.
+    value = fields.get("module")
+    return value.strip() or None if isinstance(value, str) and not value.strip().isdecimal() else None

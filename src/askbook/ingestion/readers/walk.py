@@ -1,0 +1,67 @@
+"""Which files of a folder are lessons: a walk that is safe against loops, foreign links and build output."""
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from askbook.ingestion.readers.base import Discovery
+
+SUFFIXES = (".md", ".mdx", ".markdown")
+_SKIPPED_FOLDERS = frozenset(("node_modules", "build", "__pycache__", "dist", "site-packages"))
+
+
+def walk(root: Path, is_partial: Callable[[str], bool]) -> Discovery:
+    """The Markdown files below `root` in natural order; `is_partial` tells by name what is no lesson."""
+    files: list[str] = []
+    warnings: list[str] = []
+    boundary = root.resolve()
+
+    def visit(folder: Path, relative: str, ancestors: tuple[Path, ...]) -> None:
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: natural_key(entry.name))
+        except OSError as error:
+            warnings.append(f"{relative or '.'} cannot be read ({error.strerror}); it was left out.")
+            return
+        for entry in entries:
+            path = f"{relative}/{entry.name}" if relative else entry.name
+            if entry.name.startswith("."):
+                continue
+            try:
+                target = Path(entry.path).resolve(strict=True) if entry.is_symlink() else None
+                is_folder, is_file = entry.is_dir(), entry.is_file()
+            except (OSError, RuntimeError):
+                warnings.append(f"{path} is a link that leads nowhere; it was left out.")
+                continue
+            if target is not None and not target.is_relative_to(boundary):
+                if is_folder or entry.name.lower().endswith(SUFFIXES):
+                    warnings.append(f"{path} is a link out of the book; it was left out.")
+                continue
+            if is_folder:
+                if entry.name in _SKIPPED_FOLDERS or is_partial(entry.name):
+                    continue
+                real = target or Path(entry.path).resolve()
+                if real in ancestors:
+                    warnings.append(f"{path} is a link to a folder above it; it was left out.")
+                    continue
+                visit(Path(entry.path), path, (*ancestors, real))
+            elif is_file and entry.name.lower().endswith(SUFFIXES) and not is_partial(entry.name):
+                files.append(path)
+
+    visit(root, "", (boundary,))
+    return Discovery(tuple(sorted(files, key=path_key)), tuple(warnings))
+
+
+def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Sorts `2-b` before `10-a`, without regard to case; equal names fall back to their exact form."""
+    parts = re.split(r"(\d+)", name.casefold())
+    keys = tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part)
+    return (*keys, (2, 0, name))
+
+
+def path_key(path: str) -> tuple[tuple[int, int, tuple[tuple[int, int, str], ...]], ...]:
+    """Natural order of paths: within a folder the index page, then files and folders by name."""
+    *folders, name = path.split("/")
+    stem = name.rsplit(".", 1)[0].lower()
+    is_index = stem in ("index", "readme", "_index")
+    return (*((0, 1, natural_key(folder)) for folder in folders), (0, 0 if is_index else 1, natural_key(name)))

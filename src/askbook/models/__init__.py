@@ -1,0 +1,66 @@
+"""The built-in weights as package data: where they are, and proof that they are what their cards say."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from askbook.errors import ConfigurationError
+
+ModelName: TypeAlias = Literal["embed", "judge"]
+
+_SHA256: dict[ModelName, dict[str, str]] = {
+    "embed": {
+        "model_int8.onnx": "4e463293ff198f8463192dadfbc47019037543b0c10a08a46bad4ee2e6325e15",
+        "tokenizer.json": "620a1afb42d1c3e8754ab267805cfa690915ec1dca11d06e246a5bb398962fc6",
+    },
+    "judge": {
+        "model_int8.onnx": "ad2ee7e408bc20e050893b9a86b6e7ca461a24c007ccb2e4dc1c8f37e7431eed",
+        "tokenizer.json": "6681992d43e581b35b3dd61f3c81ee0f891fbf13ad54f8b692ea868bd46b066b",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """One built-in model, its bytes checked."""
+
+    name: ModelName
+    weights: bytes
+    tokenizer: str
+    config: dict[str, Any]
+    revision: str
+
+
+def load_model(name: ModelName, folder: Path | None = None) -> ModelFiles:
+    """Read a model and check it against its card; a damaged installation is refused."""
+    place = (folder or Path(__file__).parent) / name
+    contents: dict[str, bytes] = {}
+    for file, expected in _SHA256[name].items():
+        try:
+            contents[file] = (place / file).read_bytes()
+        except OSError as error:
+            raise ConfigurationError(
+                f"The built-in model file {name}/{file} is missing: {error.strerror}.",
+                "Install askbook again; the weights are part of the package.",
+            ) from error
+        found = hashlib.sha256(contents[file]).hexdigest()
+        if found != expected:
+            raise ConfigurationError(
+                f"The built-in model file {name}/{file} is damaged "
+                f"(sha256 {found[:12]}…, expected {expected[:12]}…).",
+                "Install askbook again; the weights are part of the package.",
+            )
+    return ModelFiles(
+        name=name,
+        weights=contents["model_int8.onnx"],
+        tokenizer=contents["tokenizer.json"].decode("utf-8"),
+        config=json.loads((place / "config.json").read_text(encoding="utf-8")),
+        revision=_SHA256[name]["model_int8.onnx"][:12],
+    )
+
+
+def load_reference(name: ModelName) -> list[dict[str, Any]]:
+    """Inputs with the outputs a sound installation gives for them."""
+    return json.loads((Path(__file__).parent / name / "reference.json").read_text(encoding="utf-8"))

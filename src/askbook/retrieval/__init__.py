@@ -1,0 +1,1 @@
+"""From a question to the chunks that answer it, and how far to trust them."""

@@ -1,0 +1,96 @@
+"""Turns one retrieval into the probability that it answers the question: a few features, one logistic.
+
+Raw cosines mean something else for every embedder, so a calibration that reads them is bound to the
+fingerprint of the embedder it was fitted with. The shipped file also holds one that reads no cosine,
+for embedders it does not know.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.terms import content_terms, stem
+
+TAIL = 20
+"""Dense ranks from here on are the book's own background for this question."""
+SHIPPED = Path(__file__).with_name("calibration.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A fitted logistic over named features, for a stated share of answerable questions."""
+
+    fingerprint: str | None
+    features: tuple[str, ...]
+    weights: tuple[float, ...]
+    intercept: float
+    prior: float
+
+    def probability(self, values: dict[str, float], prior: float) -> float:
+        """The probability of an answer, moved from the fitted share to the expected one."""
+        logit = self.intercept + sum(
+            weight * values[name] for name, weight in zip(self.features, self.weights, strict=True)
+        )
+        shift = _logit(prior) - _logit(self.prior)
+        return 1.0 / (1.0 + math.exp(-max(-40.0, min(40.0, logit + shift))))
+
+
+def features_of(context: RetrievalContext) -> dict[str, float]:
+    """What is known of one retrieval, as numbers that mean the same for every book."""
+    scores = context.background or context.scores
+    tail = scores[TAIL:] or scores[-1:]
+    best = scores[0] if scores else 0.0
+    background = sum(tail) / len(tail) if tail else 0.0
+    relevances = sorted((j.relevance for j in context.judgements if j is not None), reverse=True)
+    answers = [j.answerability for j in context.judgements if j is not None]
+    spans = [j.span_margin for j in context.judgements if j is not None]
+    return {
+        "best": best,
+        "lift": best - background,
+        "relevance": relevances[0] if relevances else -5.0,
+        "second_relevance": relevances[1] if len(relevances) > 1 else -5.0,
+        "answerability": max(answers, default=-10.0),
+        "span": max(spans, default=-10.0),
+        "coverage": coverage(context.query, [result.text for result in context.results]),
+        "agreement": context.agreement,
+    }
+
+
+def coverage(question: str, passages: list[str]) -> float:
+    """The share of the question's terms that stand in the passages."""
+    wanted = content_terms(question)
+    if not wanted:
+        return 0.5
+    present = {stem(term) for passage in passages for term in content_terms(passage)}
+    return sum(term in present for term in wanted) / len(wanted)
+
+
+@cache
+def shipped_calibrations() -> tuple[Calibration, ...]:
+    """The calibrations that come with the package, the more specific ones first."""
+    return tuple(
+        Calibration(
+            fingerprint=entry["fingerprint"],
+            features=tuple(entry["features"]),
+            weights=tuple(entry["weights"]),
+            intercept=entry["intercept"],
+            prior=entry["prior"],
+        )
+        for entry in json.loads(SHIPPED.read_text(encoding="utf-8"))["calibrations"]
+    )
+
+
+def choose_calibration(fingerprint: str, *, judged: bool) -> Calibration:
+    """The shipped calibration for this embedder, or the one that fits any."""
+    for calibration in shipped_calibrations():
+        reads_judge = "relevance" in calibration.features
+        if calibration.fingerprint in (fingerprint, None) and reads_judge == judged:
+            return calibration
+    raise LookupError("The shipped calibrations cover every case.")
+
+
+def _logit(p: float) -> float:
+    return math.log(p / (1.0 - p))

@@ -1,0 +1,121 @@
+"""Decides whether the retrieved chunks are enough to answer, and says why in a reader's words. Pure."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
+
+from askbook.config import ConfidenceSettings
+from askbook.retrieval.calibration import Calibration, features_of
+from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.terms import content_terms
+
+ConfidenceLevel: TypeAlias = Literal["high", "medium", "low", "insufficient"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfidenceMetrics:
+    """How far to trust one retrieval."""
+
+    average_similarity: float
+    min_similarity: float
+    max_similarity: float
+    num_chunks: int
+    chunk_diversity: float
+    confidence: float
+    confidence_level: ConfidenceLevel
+    should_answer: bool
+    policy: Literal["calibrated", "threshold"]
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def assess(
+    context: RetrievalContext, settings: ConfidenceSettings, calibration: Calibration
+) -> ConfidenceMetrics:
+    """The metrics of a retrieval under the configured policy."""
+    if settings.policy == "threshold":
+        return _by_threshold(context, settings)
+    return _by_calibration(context, settings, calibration)
+
+
+def _by_calibration(
+    context: RetrievalContext, settings: ConfidenceSettings, calibration: Calibration
+) -> ConfidenceMetrics:
+    probability = (
+        calibration.probability(features_of(context), settings.answerable_prior)
+        if context.results
+        else 0.0
+    )
+    level: ConfidenceLevel = "insufficient"
+    if context.results and probability >= settings.high:
+        level = "high"
+    elif context.results and probability >= settings.medium:
+        level = "medium"
+    elif context.results and probability >= settings.low:
+        level = "low"
+    return _metrics(context, context.scores, probability, level, settings)
+
+
+def _by_threshold(context: RetrievalContext, settings: ConfidenceSettings) -> ConfidenceMetrics:
+    """The documents' fixed numbers on raw cosine, for those who rely on them."""
+    scores = tuple(s for s in context.scores if s >= settings.similarity_threshold)
+    average, count = (sum(scores) / len(scores) if scores else 0.0), len(scores)
+    level: ConfidenceLevel = "insufficient"
+    if average >= settings.high and count >= min(5, context.top_k):
+        level = "high"
+    elif average >= settings.medium and count >= 3:
+        level = "medium"
+    elif average >= settings.low and count >= 2:
+        level = "low"
+    return _metrics(context, scores, average, level, settings)
+
+
+def _metrics(
+    context: RetrievalContext,
+    scores: tuple[float, ...],
+    confidence: float,
+    level: ConfidenceLevel,
+    settings: ConfidenceSettings,
+) -> ConfidenceMetrics:
+    average = sum(scores) / len(scores) if scores else 0.0
+    return ConfidenceMetrics(
+        # Summation can leave the mean a rounding error outside its own bounds.
+        average_similarity=min(max(scores, default=0.0), max(min(scores, default=0.0), average)),
+        min_similarity=min(scores, default=0.0),
+        max_similarity=max(scores, default=0.0),
+        num_chunks=len(scores),
+        chunk_diversity=context.diversity if len(scores) > 1 else 0.0,
+        confidence=confidence,
+        confidence_level=level,
+        should_answer=level in ("high", "medium") or (level == "low" and not settings.strict),
+        policy=settings.policy,
+        reason=_reason(context, level, confidence),
+    )
+
+
+def _reason(context: RetrievalContext, level: ConfidenceLevel, confidence: float) -> str:
+    if not context.results:
+        return "Nothing in this part of the book matches the question."
+    best = context.results[0]
+    place = f"“{best.page_title}”"
+    if best.section != best.page_title:
+        place = f"“{best.page_title} › {best.section}”"
+    if level == "high":
+        return f"{place} answers this closely."
+    if level == "medium":
+        return f"{place} very likely answers this."
+    if level == "low":
+        return f"{place} is close, but may answer only part of the question."
+    missing = _missing(context)
+    if missing:
+        return f"The nearest passage, {place}, says nothing about {missing}."
+    return f"The nearest passage, {place}, does not seem to answer this."
+
+
+def _missing(context: RetrievalContext) -> str:
+    """The question's own words that no retrieved passage contains."""
+    present = {term for result in context.results for term in content_terms(result.text)}
+    words = [w.strip(".,?!;:()\"'`") for w in context.query.split()]
+    absent = [w for w in words if (terms := content_terms(w)) and not present & set(terms)]
+    return ", ".join(f"“{word}”" for word in dict.fromkeys(absent[:3]))

@@ -1,0 +1,46 @@
+"""Makes one ranking of two. Pure."""
+
+from dataclasses import dataclass
+
+from askbook.index import Hits
+
+RRF_K = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A chunk with its ranks (1-based) and the score they give together."""
+
+    chunk_id: str
+    fused: float
+    dense_rank: int | None
+    sparse_rank: int | None
+    cosine: float | None
+
+
+def fuse(hits: Hits, *, dense_weight: float, sparse_weight: float) -> list[Candidate]:
+    """Weighted reciprocal ranks, best first, ties by chunk id. One ranking alone keeps its order."""
+    dense_ranks = {hit.chunk_id: rank for rank, hit in enumerate(hits.dense, 1)}
+    sparse_ranks = {hit.chunk_id: rank for rank, hit in enumerate(hits.sparse, 1)}
+    cosines = {hit.chunk_id: hit.score for hit in hits.dense}
+    total = dense_weight * bool(dense_ranks) + sparse_weight * bool(sparse_ranks) or 1.0
+
+    def score(chunk_id: str) -> float:
+        parts = (
+            (dense_weight, dense_ranks.get(chunk_id)),
+            (sparse_weight, sparse_ranks.get(chunk_id)),
+        )
+        best = total / (RRF_K + 1)
+        return sum(w / (RRF_K + rank) for w, rank in parts if rank is not None) / best
+
+    candidates = [
+        Candidate(
+            chunk_id=chunk_id,
+            fused=score(chunk_id),
+            dense_rank=dense_ranks.get(chunk_id),
+            sparse_rank=sparse_ranks.get(chunk_id),
+            cosine=cosines.get(chunk_id),
+        )
+        for chunk_id in dict.fromkeys([*dense_ranks, *sparse_ranks])
+    ]
+    return sorted(candidates, key=lambda c: (-c.fused, c.chunk_id))

@@ -1,0 +1,222 @@
+"""Hybrid search: embed, rank twice, fuse, let the judge look at the best, and show only what is visible."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from askbook.book import DocumentChunk
+from askbook.embedding import Embedder, Vector
+from askbook.errors import ConfigurationError, EmbedderMismatch, NotFound
+from askbook.index import ChunkIndex, Hits
+from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.fusion import Candidate, fuse
+from askbook.retrieval.judging import Judge, Judgement
+from askbook.retrieval.query import Explanation, SearchQuery, SearchResult
+from askbook.storage.library import Library
+
+CANDIDATES = 50
+JUDGED = 8
+JUDGE_WEIGHT = 0.5
+ATTEMPTS = 3
+SPARE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SearchWeights:
+    dense: float = 2.0
+    sparse: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A visible candidate on its way to becoming a result."""
+
+    candidate: Candidate
+    chunk: DocumentChunk
+    order: float
+    judgement: Judgement | None = None
+
+
+class Searcher:
+    """Searches books of one library and index."""
+
+    def __init__(
+        self,
+        library: Library,
+        index: ChunkIndex,
+        embedder: Embedder,
+        judge: Judge | None,
+        weights: SearchWeights | None = None,
+    ) -> None:
+        self._library = library
+        self._index = index
+        self._embedder = embedder
+        self._judge = judge
+        self._weights = weights or SearchWeights()
+
+    async def search(self, query: SearchQuery) -> RetrievalContext:
+        """The best chunks for a question, within its filters."""
+        started = time.perf_counter()
+        await self._check_book(query.book_id)
+        vector = None if query.mode == "sparse" else await self._embedder.embed_query(query.text)
+        hits, found = await self._visible(query, vector)
+        info: list[str] = []
+        if query.mode == "hybrid" and found:
+            if self._judge is None:
+                info.append("The judge is off: results are in fused order.")
+            else:
+                found = await self._judged(query.text, found)
+        found = found[: query.limit]
+        vectors = await self._vectors([f.chunk.id for f in found])
+        return RetrievalContext(
+            query=query.text,
+            results=tuple(
+                _result(f, rank, vector, vectors) for rank, f in enumerate(found, 1)
+            ),
+            query_time_ms=(time.perf_counter() - started) * 1000,
+            top_k=query.limit,
+            filter_applied=_describe(query),
+            judgements=tuple(f.judgement for f in found),
+            background=tuple(hit.score for hit in hits.dense),
+            diversity=_diversity([vectors[f.chunk.id] for f in found if f.chunk.id in vectors]),
+            agreement=_agreement(hits),
+            info=tuple(info),
+        )
+
+    async def _check_book(self, book_id: str) -> None:
+        shelved = await self._library.book(book_id)
+        if shelved is None:
+            known = ", ".join(s.book.book_id for s in await self._library.books())
+            raise NotFound(
+                f"There is no book {book_id!r}.",
+                f"Known books: {known}." if known else "Ingest one with `askbook ingest PATH`.",
+            )
+        if shelved.fingerprint != str(self._embedder.fingerprint):
+            raise EmbedderMismatch(
+                f"Book {book_id!r} was indexed with the embedder {shelved.fingerprint}, but "
+                f"{self._embedder.fingerprint} is set.",
+                "Set ASKBOOK_EMBEDDER back, or index it again with "
+                "`askbook ingest PATH --mode recreate`.",
+            )
+
+    async def _visible(
+        self, query: SearchQuery, vector: Vector | None
+    ) -> tuple[Hits, list[_Found]]:
+        """The best candidates the database shows; searched anew when a switch hid some meanwhile."""
+        need = max(query.limit, JUDGED)
+        limit = max(CANDIDATES, 2 * need)
+        text = None if query.mode == "dense" else query.text
+        hits, found = Hits((), ()), list[_Found]()
+        for _ in range(ATTEMPTS):
+            hits = await self._index.search(query.where, vector=vector, text=text, limit=limit)
+            ranked = fuse(
+                hits, dense_weight=self._weights.dense, sparse_weight=self._weights.sparse
+            )
+            found, hidden = await self._shown(query, ranked, need)
+            if len(found) >= need or not hidden:
+                break
+            limit *= 2
+        return hits, found
+
+    async def _shown(
+        self, query: SearchQuery, ranked: Sequence[Candidate], need: int
+    ) -> tuple[list[_Found], bool]:
+        """Load candidates until `need` distinct visible ones are there; tell whether any was hidden."""
+        found: list[_Found] = []
+        seen: set[str] = set()
+        hidden = False
+        step = need + SPARE
+        for start in range(0, len(ranked), step):
+            part = ranked[start : start + step]
+            chunks = await self._library.chunks(query.book_id, [c.chunk_id for c in part])
+            for candidate in part:
+                chunk = chunks.get(candidate.chunk_id)
+                if chunk is None or not query.where.admits(chunk.metadata):
+                    hidden = True
+                elif chunk.metadata.content_hash not in seen:
+                    seen.add(chunk.metadata.content_hash)
+                    found.append(_Found(candidate, chunk, candidate.fused))
+            if len(found) >= need:
+                break
+        return found, hidden
+
+    async def _judged(self, question: str, found: list[_Found]) -> list[_Found]:
+        if self._judge is None:
+            raise ConfigurationError("No judge is configured.")
+        head, tail = found[:JUDGED], found[JUDGED:]
+        judgements = await self._judge.judge(question, [f.chunk.embedded_text for f in head])
+        base = _standardised([f.candidate.fused for f in head])
+        judged = _standardised([j.relevance for j in judgements])
+        together = [b + JUDGE_WEIGHT * j for b, j in zip(base, judged, strict=True)]
+        low, high = min(together), max(together)
+        scored = [
+            # Above 1, the highest fused score, so that what the judge saw stays ahead of the rest.
+            replace(f, order=1.0 + (t - low) / ((high - low) or 1.0), judgement=judgement)
+            for f, t, judgement in zip(head, together, judgements, strict=True)
+        ]
+        scored.sort(key=lambda f: (-f.order, f.chunk.id))
+        return [*scored, *tail]
+
+    async def _vectors(self, chunk_ids: Sequence[str]) -> dict[str, Vector]:
+        stored = await self._index.retrieve(chunk_ids, vectors=True)
+        return {i: point.vector for i, point in stored.items() if point.vector is not None}
+
+
+def _result(
+    found: _Found, rank: int, vector: Vector | None, vectors: dict[str, Vector]
+) -> SearchResult:
+    cosine = found.candidate.cosine
+    stored = vectors.get(found.chunk.id)
+    if cosine is None and vector is not None and stored is not None:
+        cosine = float(vector @ stored)
+    judgement = found.judgement
+    return SearchResult(
+        chunk=found.chunk,
+        rank=rank,
+        score=min(1.0, max(0.0, cosine or 0.0)),
+        relevance=0.0,
+        fused=found.order,
+        explanation=Explanation(
+            dense_rank=found.candidate.dense_rank,
+            sparse_rank=found.candidate.sparse_rank,
+            judged=None if judgement is None else judgement.relevance,
+        ),
+    )
+
+
+def _standardised(values: Sequence[float]) -> list[float]:
+    array = np.asarray(values, dtype=np.float64)
+    spread = float(array.std())
+    return [0.0] * len(values) if spread == 0.0 else list((array - array.mean()) / spread)
+
+
+def _diversity(vectors: Sequence[Vector]) -> float:
+    """1 − the mean pairwise cosine; 0 without a pair."""
+    if len(vectors) < 2:
+        return 0.0
+    matrix = np.stack(vectors)
+    cosines = (matrix @ matrix.T)[np.triu_indices(len(vectors), k=1)]
+    return float(min(1.0, max(0.0, 1.0 - cosines.mean())))
+
+
+def _agreement(hits: Hits) -> float:
+    """The share of the ten best of one ranking that is among the ten best of the other."""
+    dense = {hit.chunk_id for hit in hits.dense[:10]}
+    sparse = {hit.chunk_id for hit in hits.sparse[:10]}
+    return len(dense & sparse) / max(1, min(len(dense), len(sparse)))
+
+
+def _describe(query: SearchQuery) -> str | None:
+    parts = {
+        "tier": f"<={query.hardware_tier_filter}",
+        "module": query.module_filter,
+        "chapter_min": query.chapter_min,
+        "chapter_max": query.chapter_max,
+        "lesson": query.lesson_filter,
+        "proficiency": ",".join(query.proficiency_levels) if query.proficiency_levels else None,
+        "layer": query.layer_filter,
+        "parent_doc_id": query.parent_doc_id,
+    }
+    return ", ".join(f"{name}:{value}" for name, value in parts.items() if value is not None)

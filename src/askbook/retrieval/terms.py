@@ -1,0 +1,40 @@
+"""The words of a question that carry its meaning. Pure."""
+
+import re
+
+_WORD = re.compile(r"[A-Za-z0-9]+(?:[._'+#-][A-Za-z0-9]+)*")
+_STOP = frozenset(
+    """a about above after again all also am an and any are as at be because been before being below
+    between both but by can could did do does doing done down during each else ever every explain few
+    for from further get give given go had has have having he her here hers him his how i if in into is
+    it its itself just let like list make many may me mean means might more most much must my name need
+    no nor not of off on once one only or other our out over own please same say she should show so some
+    such take tell than that the their them then there these they thing things this those through to too
+    under until up us use used using very want was way we were what when where which while who whom why
+    will with would you your yours describe define happen happens work works kind type""".split()
+)
+
+
+def content_terms(text: str) -> list[str]:
+    """Distinct stems of the meaningful words, in order of appearance."""
+    words = (match.group().lower() for match in _WORD.finditer(text))
+    return list(dict.fromkeys(stem(w) for w in words if w not in _STOP and len(w) > 1))
+
+
+def stem(word: str) -> str:
+    """A light English stemmer: enough to meet plurals and verb forms."""
+    word = word.removesuffix("'s")
+    for suffix, ending, least in (
+        ("ies", "y", 5),
+        ("sses", "ss", 6),
+        ("ing", "", 6),
+        ("edly", "", 7),
+        ("ed", "", 5),
+        ("ly", "", 6),
+        ("es", "e", 5),
+        ("s", "", 4),
+    ):
+        if len(word) >= least and word.endswith(suffix) and not word.endswith("ss"):
+            word = word[: -len(suffix)] + ending
+            break
+    return word[:-1] if len(word) > 4 and word.endswith("e") else word

@@ -1,0 +1,97 @@
+"""Opens the database: SQLite in the data directory, or PostgreSQL, brought up to date by migrations."""
+
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, event, inspect, text
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from askbook.errors import (
+    AskbookError,
+    DataDirectoryCorrupt,
+    ServiceUnavailable,
+    StorageFull,
+)
+
+DATABASE_FILE = "askbook.db"
+HEAD = "0001"
+
+
+async def open_engine(data_dir: Path, database_url: str | None = None) -> AsyncEngine:
+    """An engine on a migrated database."""
+    if database_url is None:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        engine = create_async_engine(f"sqlite+aiosqlite:///{data_dir / DATABASE_FILE}")
+        event.listen(engine.sync_engine, "connect", _configure_sqlite)
+    else:
+        engine = create_async_engine(_async_url(database_url), pool_pre_ping=True)
+    try:
+        async with engine.begin() as connection:
+            await connection.run_sync(_migrate)
+    except (DatabaseError, OSError) as error:
+        await engine.dispose()
+        raise translate(error) from error
+    return engine
+
+
+def translate(error: Exception) -> AskbookError:
+    """A database error in the user's terms."""
+    reason = str(getattr(error, "orig", None) or error)
+    if "disk is full" in reason or "No space left" in reason:
+        return StorageFull(
+            f"No space is left for the database: {reason}.",
+            "Free some space and run the same command again; nothing already stored is lost.",
+        )
+    if "not a database" in reason or "malformed" in reason:
+        return DataDirectoryCorrupt(
+            f"The database in the data directory is damaged: {reason}.",
+            "Restore it from a backup, or move the directory away and ingest your books again.",
+        )
+    return ServiceUnavailable(
+        f"The database does not answer: {reason}.",
+        "Check ASKBOOK_DATABASE_URL and the data directory with `askbook doctor`.",
+    )
+
+
+def _async_url(url: str) -> str:
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme in ("postgres", "postgresql"):
+        return f"postgresql+asyncpg://{rest}"
+    return url
+
+
+def _configure_sqlite(connection: Any, _record: Any) -> None:
+    cursor = connection.cursor()
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=NORMAL",
+        "busy_timeout=10000",
+        "foreign_keys=ON",
+        "cache_size=-16000",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _migrate(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(7215530)"))
+    if inspect(connection).has_table("alembic_version"):
+        version = connection.execute(
+            text("SELECT version_num FROM alembic_version")
+        ).scalar()
+        if version == HEAD:
+            return
+        if version is not None and version > HEAD:
+            raise ServiceUnavailable(
+                f"The database is at version {version}, newer than this askbook ({HEAD}).",
+                "Install the newer askbook again, or use another data directory.",
+            )
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

@@ -1,0 +1,105 @@
+"""The tables. Migrations create them; a test keeps the two equal."""
+
+from sqlalchemy import (
+    JSON,
+    Column,
+    DateTime,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+metadata = MetaData()
+
+Json = JSON().with_variant(JSONB(), "postgresql")
+Moment = DateTime(timezone=True)
+
+books = Table(
+    "books",
+    metadata,
+    Column("book_id", String(200), primary_key=True),
+    Column("title", Text, nullable=False),
+    Column("folder", Text, nullable=False),
+    Column("manifest", Json, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("settings_hash", String(64), nullable=False),
+    Column("last_full_ingest", Moment),
+    Column("last_incremental_update", Moment),
+)
+
+lessons = Table(
+    "lessons",
+    metadata,
+    Column("book_id", String(200), primary_key=True),
+    Column("source_file", Text, primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("file_hash", String(64), nullable=False),
+    Column("inputs_hash", String(64), nullable=False),
+    Column("module", Text, nullable=False),
+    Column("chapter", Integer, nullable=False),
+    Column("lesson", Integer, nullable=False),
+    Column("parent_doc_id", String(36), nullable=False),
+    Column("page_title", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("headings", Json, nullable=False),
+    Column("includes", Json, nullable=False),
+    Column("declared", Json, nullable=False),
+    Column("place", Json, nullable=False),
+    Column("warnings", Json, nullable=False),
+    Column("chunk_count", Integer, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("ingested_at", Moment, nullable=False),
+    Index("idx_lessons_parent", "book_id", "parent_doc_id"),
+)
+
+chunks = Table(
+    "chunks",
+    metadata,
+    Column("book_id", String(200), primary_key=True),
+    Column("chunk_id", String(36), primary_key=True),
+    Column("source_file", Text, nullable=False),
+    Column("chunk_index", Integer, nullable=False),
+    Column("text_hash", String(64), nullable=False),
+    Column("payload", Json, nullable=False),
+    Index("idx_chunks_lesson", "book_id", "source_file", "chunk_index"),
+)
+
+vectors = Table(
+    "vectors",
+    metadata,
+    Column("fingerprint", Text, primary_key=True),
+    Column("text_hash", String(64), primary_key=True),
+    Column("vector", LargeBinary, nullable=False),
+)
+
+dirty_points = Table(
+    "dirty_points",
+    metadata,
+    Column("book_id", String(200), primary_key=True),
+    Column("chunk_id", String(36), primary_key=True),
+)
+
+ingestion_jobs = Table(
+    "ingestion_jobs",
+    metadata,
+    Column("job_id", Integer, primary_key=True, autoincrement=True),
+    Column("book_id", String(200), nullable=False),
+    Column("folder", Text, nullable=False),
+    Column("mode", String(20), nullable=False),
+    Column("status", String(20), nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("counts", Json, nullable=False),
+    Column("warnings", Json, nullable=False),
+    Column("failures", Json, nullable=False),
+    Column("queued_at", Moment, nullable=False),
+    Column("started_at", Moment),
+    Column("completed_at", Moment),
+    Column("error_message", Text),
+    Index("idx_jobs_book", "book_id", "status"),
+)
