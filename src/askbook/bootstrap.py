@@ -1,11 +1,12 @@
 """The composition root: the only place where concrete parts meet. `Askbook` is the library's front door."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from askbook.agent.response import AgentResponse
@@ -14,21 +15,24 @@ from askbook.chat import ChatTurns
 from askbook.config import Settings, load_settings
 from askbook.embedding import Embedder
 from askbook.embedding.builtin import BuiltinEmbedder
-from askbook.errors import InvalidInput, NotFound
+from askbook.errors import AskbookError, InvalidInput, NotFound, ServiceUnavailable
 from askbook.index import ChunkIndex
 from askbook.index.edge import EdgeIndex
 from askbook.ingestion.jobs import IngestionJobs, Progress
 from askbook.ingestion.pipeline import Pipeline
 from askbook.ingestion.planning import Plan
 from askbook.ingestion.state import IngestionState, load_state
+from askbook.models import load_reference
 from askbook.retrieval.calibration import choose_calibration
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.judging import BuiltinJudge, Judge
-from askbook.retrieval.query import SearchMode, SearchQuery
+from askbook.retrieval.query import SearchMode, SearchQuery, check_question
 from askbook.retrieval.search import Searcher, SearchWeights
 from askbook.storage.directory import DataDirectory
-from askbook.storage.engine import open_engine
-from askbook.storage.library import Library, ShelvedBook
+from askbook.storage.engine import DATABASE_FILE, open_engine
+from askbook.storage.library import Library
+from askbook.storage.rows import ShelvedBook
+from askbook.storage.vectors import VectorCache
 
 INDEX_FOLDER = "index"
 COLLECTION = "documentation"
@@ -76,11 +80,12 @@ class Askbook:
             raise
         self.embedder: Embedder = self._given_embedder or BuiltinEmbedder()
         self.judge = self._judge()
+        fingerprint = self.embedder.fingerprint
         self.index: ChunkIndex = EdgeIndex(
-            storage.data_dir / INDEX_FOLDER, self.embedder.fingerprint
+            storage.data_dir / INDEX_FOLDER, str(fingerprint), fingerprint.dimension
         )
         self.library = Library(self._engine)
-        self.pipeline = Pipeline(self.library, self.index, self.embedder)
+        self.pipeline = Pipeline(self.library, VectorCache(self._engine), self.index, self.embedder)
         self.jobs = IngestionJobs(self._engine, self.pipeline)
         retrieval = self.settings.retrieval
         self.searcher = Searcher(
@@ -90,9 +95,7 @@ class Askbook:
             self.judge,
             SearchWeights(retrieval.dense_weight, retrieval.sparse_weight),
         )
-        calibration = choose_calibration(
-            str(self.embedder.fingerprint), judged=self.judge is not None
-        )
+        calibration = choose_calibration(str(fingerprint), judged=self.judge is not None)
         self.turns = ChatTurns(self.searcher, self.judge, self.settings.confidence, calibration)
         return self
 
@@ -133,6 +136,7 @@ class Askbook:
         mode: SearchMode = "hybrid",
     ) -> tuple[SearchQuery, RetrievalContext]:
         """The best chunks for a question."""
+        check_question(text)
         shelved = await self.book(scope.book_id if scope else None)
         query = await self._query(text, scope or Scope(), shelved.book, top_k, mode)
         return query, await self.searcher.search(query)
@@ -141,28 +145,32 @@ class Askbook:
         self, text: str, scope: Scope | None = None, *, top_k: int | None = None
     ) -> AgentResponse:
         """An answer with citations, or an honest refusal."""
+        check_question(text)
         shelved = await self.book(scope.book_id if scope else None)
         query = await self._query(text, scope or Scope(), shelved.book, top_k, "hybrid")
         return await self.turns.answer(query, shelved.book)
 
-    async def states(self, book_id: str | None = None) -> Sequence[IngestionState]:
-        """What is indexed, of one book or of all."""
-        ids = [book_id] if book_id else [s.book.book_id for s in await self.library.books()]
-        states = [await load_state(self.library, i, COLLECTION) for i in ids]
-        if book_id and states == [None]:
-            raise NotFound(
-                f"There is no book {book_id!r}.", "List the books with `askbook status`."
-            )
-        return [state for state in states if state is not None]
+    async def checks(self) -> "list[Check]":
+        """Whether each part answers."""
+        return [
+            await _check("database", self._database_finding()),
+            await _check("index", self._index_finding()),
+            await _check("embedder", _embedder_finding(self.embedder)),
+            await _check("judge", _judge_finding(self.judge)),
+        ]
+
+    async def _database_finding(self) -> str:
+        return f"{len(await self.library.books())} book(s)"
+
+    async def _index_finding(self) -> str:
+        return f"{await self.index.count()} chunks"
 
     async def book(self, book_id: str | None) -> ShelvedBook:
         """The named book, or the only one."""
         shelved = await self.library.books()
         known = ", ".join(s.book.book_id for s in shelved)
         if not shelved:
-            raise NotFound(
-                "There is no book here yet.", "Ingest one with `askbook ingest PATH`."
-            )
+            raise NotFound("There is no book here yet.", "Ingest one with `askbook ingest PATH`.")
         if book_id is None:
             if len(shelved) > 1:
                 raise InvalidInput(f"There are several books: {known}.", "Name one with --book.")
@@ -207,3 +215,91 @@ class Askbook:
         if not self.settings.retrieval.judge:
             return None
         return self._given_judge or BuiltinJudge()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One part, whether it is sound, and what to do when it is not."""
+
+    part: str
+    ok: bool
+    finding: str
+    fix: str | None = None
+
+
+async def diagnose(settings: Settings) -> list[Check]:
+    """Check every part of an installation without changing anything."""
+    if not settings.storage.data_dir.exists():
+        place = Check("data directory", True, f"{settings.storage.data_dir} is not there yet")
+        return [
+            place,
+            await _check("embedder", _embedder_finding(BuiltinEmbedder())),
+            await _check("judge", _judge_finding(BuiltinJudge())),
+        ]
+    try:
+        async with Askbook(settings) as askbook:
+            held = Check("data directory", True, str(settings.storage.data_dir))
+            return [held, *await askbook.checks()]
+    except AskbookError as error:
+        return [Check("data directory", False, error.message, error.suggestion)]
+
+
+async def read_states(settings: Settings, book_id: str | None = None) -> list[IngestionState]:
+    """What is indexed, of one book or of all; works beside a running server."""
+    storage = settings.storage
+    if storage.database_url is None and not (storage.data_dir / DATABASE_FILE).exists():
+        known: list[str] = []
+        states: list[IngestionState | None] = []
+    else:
+        url = storage.database_url.get_secret_value() if storage.database_url else None
+        engine = await open_engine(storage.data_dir, url)
+        try:
+            library = Library(engine)
+            known = [shelved.book.book_id for shelved in await library.books()]
+            wanted = known if book_id is None else [book_id]
+            states = [await load_state(library, i, COLLECTION) for i in wanted]
+        finally:
+            await engine.dispose()
+    if book_id is not None and book_id not in known:
+        raise NotFound(
+            f"There is no book {book_id!r}.",
+            f"Known books: {', '.join(known)}."
+            if known
+            else "Ingest one with `askbook ingest PATH`.",
+        )
+    return [state for state in states if state is not None]
+
+
+async def _check(part: str, finding: Awaitable[str]) -> Check:
+    try:
+        return Check(part, True, await finding)
+    except AskbookError as error:
+        return Check(part, False, error.message, error.suggestion)
+
+
+async def _embedder_finding(embedder: Embedder) -> str:
+    """The built-in embedder must give the vectors its card promises."""
+    if isinstance(embedder, BuiltinEmbedder):
+        for entry in load_reference("embed"):
+            [vector] = await embedder.embed_passages([entry["text"]])
+            expected = np.asarray(entry["embedding"], dtype=np.float32)
+            if float(vector @ expected) < 0.999:
+                raise ServiceUnavailable(
+                    f"{embedder.fingerprint} gives other vectors than its reference.",
+                    "Install askbook and onnxruntime again.",
+                )
+    return str(embedder.fingerprint)
+
+
+async def _judge_finding(judge: Judge | None) -> str:
+    if judge is None:
+        return "off (ASKBOOK_JUDGE)"
+    if isinstance(judge, BuiltinJudge):
+        for entry in load_reference("judge"):
+            [found] = await judge.judge(entry["question"], [entry["passage"]])
+            if abs(found.relevance - entry["relevance"]) > 0.05:
+                raise ServiceUnavailable(
+                    "The built-in judge gives other scores than its reference.",
+                    "Install askbook and onnxruntime again.",
+                )
+    return "ready"

@@ -15,7 +15,11 @@ class _Section(BaseSettings):
     """Settings with full environment names, so that the documents' own names stay valid."""
 
     model_config = SettingsConfigDict(
-        env_file=".env", env_file_encoding="utf-8", extra="ignore", frozen=True, populate_by_name=True
+        env_file=".env",
+        env_file_encoding="utf-8",
+        extra="ignore",
+        frozen=True,
+        populate_by_name=True,
     )
 
 

@@ -19,7 +19,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    Request,
+    Route,
+    expect,
+    sync_playwright,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.enable_socket]
 
@@ -55,8 +63,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if running := os.environ.get("ASKBOOK_TEST_URL"):
         yield running.rstrip("/")
         return
-    if importlib.util.find_spec("askbook.cli") is None:
-        cannot_run("askbook.cli is not there: nothing serves the chat page")
+    if importlib.util.find_spec("askbook.api.app") is None:
+        cannot_run("askbook.api.app is not there: nothing serves the chat page")
     folder = tmp_path_factory.mktemp("served")
     command = [sys.executable, "-m", "askbook"]
     data_dir = ["--data-dir", str(folder / "data")]
@@ -147,7 +155,7 @@ def answer_with(page: Page, status: int = 200, **body: Any) -> list[dict[str, An
     headers = {"Retry-After": "1"} if status == 429 else {}
 
     def handle(route: Route) -> None:
-        requests.append({**route.request.post_data_json, "headers": route.request.headers})
+        requests.append({**sent(route.request), "headers": route.request.headers})
         route.fulfill(
             status=status, headers=headers, content_type="application/json", body=json.dumps(body)
         )
@@ -155,6 +163,10 @@ def answer_with(page: Page, status: int = 200, **body: Any) -> list[dict[str, An
     page.unroute("**/chat/run")
     page.route("**/chat/run", handle)
     return requests
+
+
+def sent(request: Request) -> dict[str, Any]:
+    return json.loads(request.post_data or "{}")
 
 
 def an_answer(response: str = "Yes. [1]", **changes: Any) -> dict[str, Any]:
@@ -233,7 +245,7 @@ def test_follow_up_questions_stay_in_the_session(page: Page) -> None:
     page.on(
         "request",
         lambda request: (
-            sessions.append(request.post_data_json.get("session_id"))
+            sessions.append(sent(request).get("session_id"))
             if request.url.endswith("/chat/run")
             else None
         ),
@@ -326,10 +338,28 @@ def test_low_confidence_carries_a_disclaimer(page: Page) -> None:
     expect(page.locator(".badge")).to_have_text("Low confidence")
 
 
+def test_the_books_own_disclaimer_is_shown_once(page: Page) -> None:
+    text = "Perhaps. [1]\n\nPlease check the passages."
+    answer_with(page, **an_answer(text, confidence_level="low"))
+    ask(page, "q")
+    expect(page.locator(".disclaimer")).to_have_text("Please check the passages.")
+    expect(page.locator(".prose")).not_to_contain_text("Please check")
+
+
+def test_a_quoted_table_row_is_shown_as_cells(page: Page) -> None:
+    answer_with(page, **an_answer("| a stream | topic | [1]"))
+    ask(page, "q")
+    cells = page.locator(".prose td")
+    expect(cells).to_have_count(3)
+    expect(cells.nth(1)).to_have_text("topic")
+    expect(cells.nth(2).locator("a.citation")).to_have_text("1")
+
+
 def test_markdown_is_rendered(page: Page) -> None:
     text = (
         "Some **bold**, *slanted* and `code` [1].\n\n- one\n  - deep\n- two [1, 9]\n\n3. three\n\n"
-        "```py\nx = '[1] **no**'\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n[site](https://example.org/) [9]"
+        "```py\nx = '[1] **no**'\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
+        "[site](https://example.org/) [9]"
     )
     answer_with(page, **an_answer(text))
     ask(page, "q")
@@ -426,7 +456,7 @@ def test_several_books_can_be_chosen_from(page: Page, server: str) -> None:
     page.goto(server)
     page.get_by_role("button", name="What is one?").click()
     expect(page.locator(".answer")).to_have_count(1)
-    page.get_by_label("Book", exact=True).select_option("two")
+    page.get_by_role("combobox", name="Book").select_option("two")
     expect(page.locator(".turn")).to_have_count(0)
     expect(page.locator(".example")).to_have_count(0)
     ask(page, "And two?")

@@ -41,10 +41,10 @@ def _units(text: str) -> Iterator[Unit]:
         start, end = lines[i]
         line = text[start:end]
         fence = _FENCE.match(line)
-        if fence or not line.strip() or _HEADING.match(line) or _ITEM.match(line) or "|" in line:
-            if paragraph is not None:
-                yield from _sentences(text, *paragraph)
-                paragraph = None
+        ends_paragraph = fence or not line.strip() or _HEADING.match(line) or _ITEM.match(line)
+        if paragraph is not None and (ends_paragraph or "|" in line):
+            yield from _sentences(text, *paragraph)
+            paragraph = None
         if fence:
             i, unit = _code(text, lines, i, fence.group(1))
             yield unit
@@ -74,9 +74,7 @@ def _lines(text: str) -> Iterator[tuple[int, int]]:
         start += len(line)
 
 
-def _code(
-    text: str, lines: list[tuple[int, int]], i: int, fence: str
-) -> tuple[int, Unit]:
+def _code(text: str, lines: list[tuple[int, int]], i: int, fence: str) -> tuple[int, Unit]:
     start, end = lines[i]
     i += 1
     while i < len(lines):
@@ -89,13 +87,18 @@ def _code(
 
 
 def _continues_item(line: str) -> bool:
-    return bool(line.strip()) and not _ITEM.match(line) and not _HEADING.match(line) and (
-        line.startswith((" ", "\t"))
-    ) and not _FENCE.match(line)
+    return (
+        bool(line.strip())
+        and not _ITEM.match(line)
+        and not _HEADING.match(line)
+        and (line.startswith((" ", "\t")))
+        and not _FENCE.match(line)
+    )
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[Unit]:
-    start += len(_QUOTE_MARK.match(text[start:end]).group()) if text[start] == ">" else 0
+    if mark := _QUOTE_MARK.match(text[start:end]):
+        start += mark.end()
     begin = start
     for match in _SENTENCE_END.finditer(text, start, end):
         if _NO_END.search(text[begin : match.start()].rstrip("\"'”’)]*_")):

@@ -118,7 +118,9 @@ _MARK_OPEN, _MARK_CLOSE, _HEADING, _CITED_OPEN, _CITED_CLOSE, _CITED_ITEM, _END 
 )
 _STAND_INS = (_MARK_OPEN, _MARK_CLOSE, _HEADING, _CITED_OPEN, _CITED_CLOSE, _CITED_ITEM, _END)
 _REPLACE_STAND_INS = str.maketrans(dict.fromkeys(_STAND_INS, "\ufffd"))
-_STAND_IN_REFERENCE = re.compile(r"&#(?:x0*e00[0-6]|0*5734[4-9]|0*57350)(?:;|\b)", re.IGNORECASE)
+_STAND_IN_REFERENCE = re.compile(
+    r"&#(?:x0*e00[0-6](?![0-9a-f])|0*(?:5734[4-9]|57350)(?![0-9]));?", re.IGNORECASE
+)
 
 _BETWEEN = "\n\n"
 _OPTIONS = (

@@ -13,6 +13,7 @@ from askbook.book.types import (
     JobStatus,
     ProficiencyLevel,
     TeachingLayer,
+    Vector,
 )
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "ProficiencyLevel",
     "Slot",
     "TeachingLayer",
+    "Vector",
     "chunk_id",
     "content_hash",
     "load_book",

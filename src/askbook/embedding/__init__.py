@@ -1,5 +1,5 @@
 """Embedders: texts to vectors, one file per vendor behind one protocol."""
 
-from askbook.embedding.base import Embedder, Fingerprint, Vector
+from askbook.embedding.base import Embedder, Fingerprint
 
-__all__ = ["Embedder", "Fingerprint", "Vector"]
+__all__ = ["Embedder", "Fingerprint"]

@@ -2,12 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-Vector: TypeAlias = NDArray[np.float32]
+from askbook.book import Vector
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from askbook.embedding.base import Fingerprint, Vector
+from askbook.book import Vector
+from askbook.embedding.base import Fingerprint
 from askbook.models.runtime import ModelRuntime
 
 

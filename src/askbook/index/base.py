@@ -4,8 +4,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from askbook.book import DocumentMetadata, HardwareTier, ProficiencyLevel, TeachingLayer
-from askbook.embedding import Vector
+from askbook.book import (
+    DocumentMetadata,
+    HardwareTier,
+    ProficiencyLevel,
+    TeachingLayer,
+    Vector,
+)
 
 PAYLOAD_INDEXES: dict[str, Literal["tenant", "keyword", "integer"]] = {
     "book_id": "tenant",

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import qdrant_edge as qe
 
-from askbook.embedding import Fingerprint, Vector
+from askbook.book import Vector
 from askbook.errors import (
     DataDirectoryBusy,
     DataDirectoryCorrupt,
@@ -36,9 +36,10 @@ FINGERPRINT_FILE = "fingerprint.json"
 class EdgeIndex:
     """A `ChunkIndex` in a folder."""
 
-    def __init__(self, folder: Path, fingerprint: Fingerprint) -> None:
+    def __init__(self, folder: Path, fingerprint: str, dimension: int) -> None:
         self._folder = folder
         self._fingerprint = fingerprint
+        self._dimension = dimension
         self._executor = ThreadPoolExecutor(1, "edge-index")
         self._bm25 = qe.Bm25()
         self._shard: qe.EdgeShard | None = None
@@ -123,11 +124,7 @@ class EdgeIndex:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True)
         config = qe.EdgeConfig(
-            vectors={
-                DENSE: qe.EdgeVectorParams(
-                    size=self._fingerprint.dimension, distance=qe.Distance.Cosine
-                )
-            },
+            vectors={DENSE: qe.EdgeVectorParams(size=self._dimension, distance=qe.Distance.Cosine)},
             sparse_vectors={SPARSE: qe.EdgeSparseVectorParams(modifier=qe.Modifier.Idf)},
         )
         shard = qe.EdgeShard.create(str(self._folder), config)
@@ -135,7 +132,7 @@ class EdgeIndex:
             shard.update(qe.UpdateOperation.create_field_index(name, _schema(kind)))
         shard.flush()
         (self._folder / FINGERPRINT_FILE).write_text(
-            json.dumps({"fingerprint": str(self._fingerprint)}), encoding="utf-8"
+            json.dumps({"fingerprint": self._fingerprint}), encoding="utf-8"
         )
         return shard
 
@@ -148,7 +145,7 @@ class EdgeIndex:
                 f"{path} is not readable: {error}.",
                 "Rebuild the index with `askbook ingest PATH --mode recreate`.",
             ) from error
-        if found != str(self._fingerprint):
+        if found != self._fingerprint:
             raise EmbedderMismatch(
                 f"The index was built with the embedder {found}, but {self._fingerprint} is set.",
                 "Set ASKBOOK_EMBEDDER back, or index again with "
@@ -252,7 +249,9 @@ def _schema(kind: str) -> Any:
 def _condition(where: ChunkFilter) -> qe.Filter:
     must: list[Any] = [_match("book_id", where.book_id)]
     if where.hardware_tier is not None:
-        must.append(qe.FieldCondition("hardware_tier", range=qe.RangeFloat(lte=where.hardware_tier)))
+        must.append(
+            qe.FieldCondition("hardware_tier", range=qe.RangeFloat(lte=where.hardware_tier))
+        )
     if where.module is not None:
         must.append(_match("module", where.module))
     if where.chapter_min is not None or where.chapter_max is not None:
@@ -275,8 +274,8 @@ def _match(field: str, value: str | int) -> qe.FieldCondition:
 
 
 def _stored(record: qe.Record) -> StoredPoint:
-    vector: Any = record.vector
-    dense = vector.get(DENSE) if isinstance(vector, dict) else None
+    vectors: Any = record.vector or {}
+    dense: Any = vectors.get(DENSE)
     return StoredPoint(
         chunk_id=str(record.id),
         payload=record.payload or {},

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from askbook.book import IngestionMode, JobStatus
@@ -22,6 +22,7 @@ from askbook.ingestion.events import (
 )
 from askbook.ingestion.pipeline import Pipeline
 from askbook.ingestion.readers import open_reader
+from askbook.storage.rows import utc
 from askbook.storage.tables import ingestion_jobs
 
 _TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
@@ -77,9 +78,7 @@ class IngestionJob:
     def to(self, status: JobStatus, error_message: str | None = None) -> "IngestionJob":
         """The job one step on; only the documented steps are allowed."""
         if status not in _TRANSITIONS[self.status]:
-            raise IllegalTransition(
-                f"Job {self.job_id} cannot go from {self.status} to {status}."
-            )
+            raise IllegalTransition(f"Job {self.job_id} cannot go from {self.status} to {status}.")
         now = datetime.now(UTC)
         return replace(
             self,
@@ -110,7 +109,9 @@ class IngestionJob:
                 return replace(self, warnings=(*self.warnings, message))
             case FileFailed(source_file=source_file, reason=reason):
                 counts = replace(counts, files_failed=counts.files_failed + 1)
-                return replace(self, counts=counts, failures=(*self.failures, (source_file, reason)))
+                return replace(
+                    self, counts=counts, failures=(*self.failures, (source_file, reason))
+                )
             case ChunksEmbedded(texts=texts):
                 counts = replace(counts, embedded_chunks=counts.embedded_chunks + texts)
             case LessonsSwitched():
@@ -245,10 +246,7 @@ def _row(job: IngestionJob) -> dict[str, Any]:
     }
 
 
-def _job(row: Row[Any]) -> IngestionJob:
-    def utc(moment: datetime | None) -> datetime | None:
-        return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment
-
+def _job(row: Any) -> IngestionJob:
     return IngestionJob(
         job_id=row.job_id,
         book_id=row.book_id,

@@ -41,7 +41,9 @@ def pack(atoms: Sequence[Atom], target: int, maximum: int) -> list[list[Atom]]:
     count = len(atoms)
     best: list[float] = [0.0] * (count + 1)
     previous: list[int] = [0] * (count + 1)
-    mixing = [_mixing(atom, atoms[index - 1] if index else None) for index, atom in enumerate(atoms)]
+    mixing = [
+        _mixing(atom, atoms[index - 1] if index else None) for index, atom in enumerate(atoms)
+    ]
     for end in range(1, count + 1):
         cheapest, chosen = float("inf"), end - 1
         tokens, mixed = 0, 0.0

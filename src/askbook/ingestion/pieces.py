@@ -102,7 +102,9 @@ def _middle(text: str) -> int:
 def _merged_tiny(pieces: list[tuple[str, int]]) -> list[tuple[str, int]]:
     merged: list[tuple[str, int]] = []
     for text, size in pieces:
-        if merged and (len(text.strip()) < MIN_TEXT_LENGTH or len(merged[-1][0].strip()) < MIN_TEXT_LENGTH):
+        if merged and (
+            len(text.strip()) < MIN_TEXT_LENGTH or len(merged[-1][0].strip()) < MIN_TEXT_LENGTH
+        ):
             merged[-1] = (merged[-1][0] + text, merged[-1][1] + size)
         else:
             merged.append((text, size))
@@ -128,5 +130,6 @@ def _indent(text: str) -> int:
 
 def _outdented(text: str, margin: int) -> str:
     return "\n".join(
-        line[margin:] if not line[:margin].strip() else line.lstrip(" ") for line in text.split("\n")
+        line[margin:] if not line[:margin].strip() else line.lstrip(" ")
+        for line in text.split("\n")
     )

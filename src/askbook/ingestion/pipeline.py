@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from askbook.book import IngestionMode
-from askbook.embedding import Embedder, Vector
+from askbook.book import IngestionMode, Vector
+from askbook.embedding import Embedder
 from askbook.errors import AskbookError, Conflict, EmbedderMismatch, InvalidInput
 from askbook.index import ChunkIndex
 from askbook.ingestion.events import (
@@ -27,7 +27,9 @@ from askbook.ingestion.readers import open_reader
 from askbook.ingestion.readers.base import Reader
 from askbook.ingestion.splitting import SPLITTER_VERSION
 from askbook.ingestion.switching import put_right, switch
-from askbook.storage.library import Library, ShelvedBook, ShelvedLesson
+from askbook.storage.library import Library
+from askbook.storage.rows import ShelvedBook, ShelvedLesson
+from askbook.storage.vectors import VectorCache
 
 IN_FLIGHT = 3
 """Batches being embedded at once, so that no core waits while another batch is read or written."""
@@ -36,8 +38,11 @@ IN_FLIGHT = 3
 class Pipeline:
     """Runs ingests of books into one library and index."""
 
-    def __init__(self, library: Library, index: ChunkIndex, embedder: Embedder) -> None:
+    def __init__(
+        self, library: Library, cache: VectorCache, index: ChunkIndex, embedder: Embedder
+    ) -> None:
         self._library = library
+        self._cache = cache
         self._index = index
         self._embedder = embedder
 
@@ -58,7 +63,7 @@ class Pipeline:
         if mode == "recreate":
             await self._renew(book_id)
         if shelved is not None:
-            await put_right(self._library, self._index, self._embedder, book_id)
+            await self._put_right(book_id)
         plan = await self._plan(reader, mode, shelved)
         yield Planned(
             discovered=len(plan.discovered),
@@ -97,7 +102,7 @@ class Pipeline:
 
     async def _renew(self, book_id: str) -> None:
         """Make a recreate embed afresh, in a new index if another embedder made the old one or it is damaged."""
-        await self._library.forget_vectors(book_id, self._fingerprint)
+        await self._cache.forget(self._fingerprint, book_id)
         try:
             await self._index.count()
         except AskbookError as error:
@@ -111,9 +116,10 @@ class Pipeline:
             await self._index.recreate()
             for shelved in books:
                 if shelved.fingerprint == self._fingerprint and shelved.book.book_id != book_id:
-                    await put_right(
-                        self._library, self._index, self._embedder, shelved.book.book_id
-                    )
+                    await self._put_right(shelved.book.book_id)
+
+    async def _put_right(self, book_id: str) -> None:
+        await put_right(self._library, self._cache, self._index, self._embedder, book_id)
 
     async def _plan(self, reader: Reader, mode: IngestionMode, shelved: ShelvedBook | None) -> Plan:
         lessons = await self._library.lessons(reader.book.book_id) if shelved else {}
@@ -134,7 +140,7 @@ class Pipeline:
         """Read ahead and embed several batches at once; switch them in order."""
         now = datetime.now(UTC)
         batches = prepare(reader, plan.units, self._embedder.count_tokens, now)
-        vectors = _RunningVectors(self._library, self._embedder)
+        vectors = _RunningVectors(self._cache, self._embedder)
         waiting: deque[tuple[Batch, asyncio.Task[_Vectors]]] = deque()
         try:
             more = True
@@ -203,8 +209,8 @@ class _Vectors:
 class _RunningVectors:
     """Vectors of one run: from the cache, from a batch still being embedded, or computed and cached."""
 
-    def __init__(self, library: Library, embedder: Embedder) -> None:
-        self._library = library
+    def __init__(self, cache: VectorCache, embedder: Embedder) -> None:
+        self._cache = cache
         self._embedder = embedder
         self._fingerprint = str(embedder.fingerprint)
         self._underway: dict[str, asyncio.Future[dict[str, Vector]]] = {}
@@ -217,7 +223,7 @@ class _RunningVectors:
             self._underway.setdefault(text_hash, mine)
         try:
             wanted = [text_hash for text_hash in texts if text_hash not in others]
-            vectors = await self._library.cached_vectors(self._fingerprint, wanted)
+            vectors = await self._cache.find(self._fingerprint, wanted)
             missing = [text_hash for text_hash in wanted if text_hash not in vectors]
             computed = await self._compute({h: texts[h] for h in missing})
             vectors.update(computed)
@@ -239,7 +245,7 @@ class _RunningVectors:
             return {}
         computed = await self._embedder.embed_passages(list(texts.values()))
         by_hash = dict(zip(texts, computed, strict=True))
-        await self._library.save_vectors(self._fingerprint, by_hash)
+        await self._cache.save(self._fingerprint, by_hash)
         return by_hash
 
 

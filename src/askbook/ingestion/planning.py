@@ -9,7 +9,7 @@ from typing import Any
 from askbook.book import IngestionMode
 from askbook.errors import AskbookError
 from askbook.ingestion.readers.base import Declared, Place, Reader
-from askbook.storage.library import ShelvedLesson
+from askbook.storage.rows import ShelvedLesson
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,7 @@ def place_to_json(place: Place) -> dict[str, Any]:
     }
 
 
-def _same_inputs(
-    before: ShelvedLesson, hashes: Mapping[str, str], includes: IncludeHashes
-) -> bool:
+def _same_inputs(before: ShelvedLesson, hashes: Mapping[str, str], includes: IncludeHashes) -> bool:
     file_hash = hashes[before.source_file]
     return (
         before.file_hash == file_hash

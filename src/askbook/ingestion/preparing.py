@@ -16,7 +16,7 @@ from askbook.ingestion.planning import (
 )
 from askbook.ingestion.readers.base import Reader
 from askbook.ingestion.splitting import split_lesson
-from askbook.storage.library import ShelvedLesson
+from askbook.storage.rows import ShelvedLesson
 
 BATCH_CHUNKS = 32
 """Enough to keep every core busy, few enough that little is lost when the process dies."""

@@ -113,9 +113,7 @@ def split_lesson(
     return chunks
 
 
-def _parts(
-    lesson: Lesson, count_tokens: CountTokens, target: int, maximum: int
-) -> list[_Part]:
+def _parts(lesson: Lesson, count_tokens: CountTokens, target: int, maximum: int) -> list[_Part]:
     paths = _heading_paths(lesson.blocks)
     crumbs = [breadcrumb(lesson, path) + "\n" for path in paths]
     unique = list(dict.fromkeys(crumbs))
@@ -123,7 +121,9 @@ def _parts(
     overhead_of = {
         crumb: count + SPECIAL_TOKENS for crumb, count in zip(unique, counts, strict=False)
     }
-    atoms = _atoms(lesson.blocks, paths, crumbs, overhead_of, counts[len(unique) :], count_tokens, maximum)
+    atoms = _atoms(
+        lesson.blocks, paths, crumbs, overhead_of, counts[len(unique) :], count_tokens, maximum
+    )
     groups = pack(atoms, target, maximum)
     parts = [
         _Part(
@@ -180,13 +180,15 @@ def _atoms(
         room = maximum - overhead_of[crumbs[held_from if held else index]]
         tokens += _BLANK_LINE
         following = index + 1 < len(blocks)
-        if held and block.kind != "heading" and held_tokens + tokens > room >= tokens:
-            if all(member.kind != "heading" for member in held):
-                release(None, 0, index)
-                room = maximum - overhead_of[crumbs[index]]
+        fits_alone = held_tokens + tokens > room >= tokens and block.kind != "heading"
+        if fits_alone and all(member.kind != "heading" for member in held):
+            release(None, 0, index)
+            room = maximum - overhead_of[crumbs[index]]
         if held_tokens + tokens > room:
             fits = maximum - overhead_of[crumbs[index]] - _BLANK_LINE
-            for piece, size in cut_block(block, count_tokens, fits, room - held_tokens - _BLANK_LINE):
+            for piece, size in cut_block(
+                block, count_tokens, fits, room - held_tokens - _BLANK_LINE
+            ):
                 release(piece, size + _BLANK_LINE, index)
             continue
         introduces = block.kind == "heading" or (
@@ -228,13 +230,15 @@ def _checked(
     """Count what will be embedded where the estimate comes near the maximum; halve what exceeds it."""
     doubtful = [part for part in parts if part.estimate + _DOUBT > maximum]
     while doubtful:
-        sizes = count_tokens([f"{breadcrumb(lesson, p.path)}\n{joined(p.blocks)}" for p in doubtful])
+        sizes = count_tokens(
+            [f"{breadcrumb(lesson, p.path)}\n{joined(p.blocks)}" for p in doubtful]
+        )
         too_big = [
             part
             for part, size in zip(doubtful, sizes, strict=True)
             if size + SPECIAL_TOKENS > maximum
         ]
-        doubtful = []
+        doubtful = list[_Part]()
         for part in too_big:
             halves = _halved(part, count_tokens)
             at = next(index for index, each in enumerate(parts) if each is part)

@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from askbook.book import DocumentChunk
-from askbook.embedding import Embedder, Vector
+from askbook.book import DocumentChunk, Vector
+from askbook.embedding import Embedder
 from askbook.index import ChunkIndex, IndexPoint
 from askbook.ingestion.preparing import Batch, PreparedLesson
-from askbook.storage.library import ChunkRow, Library, ShelvedLesson
+from askbook.storage.library import Library
+from askbook.storage.rows import ChunkRow, ShelvedLesson
+from askbook.storage.vectors import VectorCache
 
 SYNC_SLICE = 256
 
@@ -59,24 +61,26 @@ async def switch(
     return Switched(len(added), len(gone))
 
 
-async def put_right(library: Library, index: ChunkIndex, embedder: Embedder, book_id: str) -> int:
+async def put_right(
+    library: Library, cache: VectorCache, index: ChunkIndex, embedder: Embedder, book_id: str
+) -> int:
     """Bring every dirty point to what the database says; returns how many there were."""
     dirty = await library.dirty(book_id)
     for start in range(0, len(dirty), SYNC_SLICE):
         part = dirty[start : start + SYNC_SLICE]
         rows = await library.rows(book_id, chunk_ids=part)
-        await restore_points(library, index, embedder, rows)
+        await restore_points(cache, index, embedder, rows)
         await index.delete([chunk_id for chunk_id in part if chunk_id not in rows])
         await library.clear_dirty(book_id, part)
     return len(dirty)
 
 
 async def restore_points(
-    library: Library, index: ChunkIndex, embedder: Embedder, rows: Mapping[str, ChunkRow]
+    cache: VectorCache, index: ChunkIndex, embedder: Embedder, rows: Mapping[str, ChunkRow]
 ) -> None:
     """Write these chunks to the index from the database and the cached vectors."""
     fingerprint = str(embedder.fingerprint)
-    vectors = await library.cached_vectors(fingerprint, [row.text_hash for row in rows.values()])
+    vectors = await cache.find(fingerprint, [row.text_hash for row in rows.values()])
     chunks = {i: DocumentChunk.from_payload(i, row.payload) for i, row in rows.items()}
     missing = {
         row.text_hash: chunks[i].embedded_text
@@ -87,7 +91,7 @@ async def restore_points(
         computed = dict(
             zip(missing, await embedder.embed_passages(list(missing.values())), strict=True)
         )
-        await library.save_vectors(fingerprint, computed)
+        await cache.save(fingerprint, computed)
         vectors.update(computed)
     await index.upsert([_point(chunks[i], vectors[row.text_hash]) for i, row in rows.items()])
 

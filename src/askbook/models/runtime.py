@@ -5,6 +5,7 @@ and cheapest. Parallelism therefore comes from sessions, not from batches.
 """
 
 import asyncio
+import importlib
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 from askbook.models import ModelFiles, ModelName, load_model
 
 if TYPE_CHECKING:
-    from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
 T = TypeVar("T")
@@ -60,12 +60,11 @@ class ModelRuntime:
 
     def run(self, inputs: dict[str, Tokens]) -> list[NDArray[np.float32]]:
         """One forward pass on the calling thread's own session."""
-        session: InferenceSession | None = getattr(self._local, "session", None)
+        session: Any = getattr(self._local, "session", None)
         if session is None:
             session = _new_session(self.files.weights)
             self._local.session = session
-        outputs: Any = session.run(None, inputs)
-        return outputs
+        return session.run(None, inputs)
 
     async def map(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Apply `function` (which calls `run`) to every item, one per call, on all sessions."""
@@ -85,9 +84,9 @@ class ModelRuntime:
                 self._executor = None
 
 
-def _new_session(weights: bytes) -> "InferenceSession":
-    import onnxruntime
-
+def _new_session(weights: bytes) -> Any:
+    # Imported by name, at first use: it takes a while and ships no types.
+    onnxruntime: Any = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

@@ -90,11 +90,11 @@ def _metrics(
         confidence_level=level,
         should_answer=level in ("high", "medium") or (level == "low" and not settings.strict),
         policy=settings.policy,
-        reason=_reason(context, level, confidence),
+        reason=_reason(context, level),
     )
 
 
-def _reason(context: RetrievalContext, level: ConfidenceLevel, confidence: float) -> str:
+def _reason(context: RetrievalContext, level: ConfidenceLevel) -> str:
     if not context.results:
         return "Nothing in this part of the book matches the question."
     best = context.results[0]

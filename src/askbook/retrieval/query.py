@@ -38,13 +38,7 @@ class SearchQuery:
     mode: SearchMode = "hybrid"
 
     def __post_init__(self) -> None:
-        if not self.text.strip():
-            raise InvalidInput("The question is empty.", "Write what you want to know.")
-        if len(self.text) > MAX_QUESTION:
-            raise InvalidInput(
-                f"The question has {len(self.text)} characters, at most {MAX_QUESTION} are taken.",
-                "Shorten it to what you want to know.",
-            )
+        check_question(self.text)
         if not 1 <= self.limit <= MAX_LIMIT:
             raise InvalidInput(f"top_k is {self.limit}, but must be between 1 and {MAX_LIMIT}.")
         if self.hardware_tier_filter not in HARDWARE_TIERS:
@@ -78,6 +72,17 @@ class SearchQuery:
             proficiency_levels=self.proficiency_levels,
             layer=self.layer_filter,
             parent_doc_id=self.parent_doc_id,
+        )
+
+
+def check_question(text: str) -> None:
+    """A question must say something, and not too much."""
+    if not text.strip():
+        raise InvalidInput("The question is empty.", "Write what you want to know.")
+    if len(text) > MAX_QUESTION:
+        raise InvalidInput(
+            f"The question has {len(text)} characters, at most {MAX_QUESTION} are taken.",
+            "Shorten it to what you want to know.",
         )
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from askbook.book import DocumentChunk
-from askbook.embedding import Embedder, Vector
+from askbook.book import DocumentChunk, Vector
+from askbook.embedding import Embedder
 from askbook.errors import ConfigurationError, EmbedderMismatch, NotFound
 from askbook.index import ChunkIndex, Hits
 from askbook.retrieval.context import RetrievalContext
@@ -72,9 +72,7 @@ class Searcher:
         vectors = await self._vectors([f.chunk.id for f in found])
         return RetrievalContext(
             query=query.text,
-            results=tuple(
-                _result(f, rank, vector, vectors) for rank, f in enumerate(found, 1)
-            ),
+            results=tuple(_result(f, rank, vector, vectors) for rank, f in enumerate(found, 1)),
             query_time_ms=(time.perf_counter() - started) * 1000,
             top_k=query.limit,
             filter_applied=_describe(query),

@@ -78,9 +78,7 @@ def _migrate(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(7215530)"))
     if inspect(connection).has_table("alembic_version"):
-        version = connection.execute(
-            text("SELECT version_num FROM alembic_version")
-        ).scalar()
+        version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
         if version == HEAD:
             return
         if version is not None and version > HEAD:

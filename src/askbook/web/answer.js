@@ -39,11 +39,11 @@ export function showAnswer(place, answer) {
   if (!answer.should_answer) return showNotInBook(place, answer);
   const card = fresh(place, "answer");
   const citations = answer.citations ?? [];
-  const isLow = answer.confidence_level === "low";
-  if (isLow) append(card, "p", "disclaimer").textContent = DISCLAIMER;
+  const [text, disclaimer] = splitDisclaimer(answer);
+  if (disclaimer) append(card, "p", "disclaimer").textContent = disclaimer;
   const links = new Map(citations.map((citation) => [citation.n, citation]));
   append(card, "div", "prose").appendChild(
-    renderMarkdown(answer.response, (n) => {
+    renderMarkdown(text, (n) => {
       const citation = links.get(n);
       return citation ? citationLink(citation) : null;
     }),
@@ -52,6 +52,21 @@ export function showAnswer(place, answer) {
   const meta = append(card, "div", "meta");
   showConfidence(meta, answer);
   showCopy(meta, answer);
+}
+
+/**
+ * The text of an answer, and what warns of a weak one. The server ends such an answer with the
+ * book's own disclaimer: the one paragraph that cites nothing.
+ *
+ * @param {Answer} answer
+ * @returns {[string, string]}
+ */
+function splitDisclaimer(answer) {
+  if (answer.confidence_level !== "low") return [answer.response, ""];
+  const at = answer.response.trimEnd().lastIndexOf("\n\n");
+  const last = answer.response.slice(at).trim();
+  if (at < 0 || !/^[^|`\-*#>[\]]+$/.test(last)) return [answer.response, DISCLAIMER];
+  return [answer.response.slice(0, at), last];
 }
 
 /** @param {HTMLElement} place @param {Answer} answer */
@@ -102,7 +117,7 @@ function countDown(button, seconds) {
 function showSources(card, citations) {
   const section = append(card, "section", "sources");
   section.setAttribute("aria-label", "Sources");
-  append(section, "h3").textContent = citations.length === 1 ? "Source" : "Sources";
+  append(section, "h2").textContent = citations.length === 1 ? "Source" : "Sources";
   const list = append(section, "ol");
   for (const citation of citations) {
     const item = append(list, "li");

@@ -13,6 +13,7 @@ const HEADING = /^\s{0,3}(#{1,6})\s+(.*?)\s*#*\s*$/;
 const RULE = /^\s{0,3}([-*_])(\s*\1){2,}\s*$/;
 const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
 const QUOTE = /^\s{0,3}>\s?(.*)$/;
+const ROW = /^\s*\|.*\|/;
 const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 
 /**
@@ -132,9 +133,15 @@ function startsBlock(line) {
   return [FENCE, HEADING, RULE, ITEM, QUOTE].some((pattern) => pattern.test(line));
 }
 
-/** @param {string[]} lines @param {number} at */
+/** A table, or rows of one that were quoted without its head. @param {string[]} lines @param {number} at */
 function isTable(lines, at) {
-  return lines[at].includes("|") && (lines[at + 1] ?? "").includes("-") && TABLE_RULE.test(lines[at + 1]);
+  return ROW.test(lines[at]) || hasHead(lines, at);
+}
+
+/** @param {string[]} lines @param {number} at */
+function hasHead(lines, at) {
+  const below = lines[at + 1] ?? "";
+  return lines[at].includes("|") && below.includes("-") && TABLE_RULE.test(below);
 }
 
 /** @param {Node} parent @param {string[]} lines @param {number} at @param {Cite} cite */
@@ -142,9 +149,12 @@ function appendTable(parent, lines, at, cite) {
   const frame = append(parent, "div", "table-frame");
   frame.tabIndex = 0;
   const table = append(frame, "table");
-  appendRow(append(table, "thead"), "th", lines[at], cite);
+  if (hasHead(lines, at)) {
+    appendRow(append(table, "thead"), "th", lines[at], cite);
+    at += 2;
+  }
   const body = append(table, "tbody");
-  for (at += 2; at < lines.length && lines[at].includes("|"); at += 1) appendRow(body, "td", lines[at], cite);
+  for (; at < lines.length && lines[at].includes("|"); at += 1) appendRow(body, "td", lines[at], cite);
   return at;
 }
 

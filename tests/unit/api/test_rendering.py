@@ -187,6 +187,23 @@ def test_any_highlight_of_any_text_gives_well_formed_harmless_html(
     assert_harmless(render_lesson(page).split("<article>")[1].rsplit("</article>")[0])
 
 
+@pytest.mark.parametrize("reference", ["&#xE000;", "&#xe000g", "&#57344;", "&#0057344z", "&#XE003"])
+def test_references_to_private_characters_are_replaced(reference: str) -> None:
+    raw = f"<div><u>{reference}</u> <a href='https://e.org/{reference}'>x</a></div>"
+    markup = article(raw, "end", chunk=1)
+    assert "<u>\ufffd" in markup
+    assert markup.count('class="cited"') == 1
+    assert "<mark" not in markup
+    assert_harmless(markup)
+
+
+@pytest.mark.parametrize("tag", ["plaintext", "xmp", "textarea", "title", "select", "noembed"])
+def test_a_tag_that_would_swallow_the_lesson_is_shown_as_text(tag: str) -> None:
+    markup = article(f"Use <{tag}> here", "and *go on*.", quote="go on")
+    assert f"Use &lt;{tag}&gt; here" in markup
+    assert '<em><mark id="quote">go on</mark></em>' in markup
+
+
 def test_titles_and_links_around_the_lesson_are_escaped() -> None:
     page = LessonPage(
         book_title="<b>Book</b>",

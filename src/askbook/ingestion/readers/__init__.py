@@ -39,5 +39,7 @@ def open_reader(folder: Path, book_id: str | None = None) -> Reader:
 
 def _plain_root(folder: Path) -> Path:
     docs = folder / "docs"
-    beside = any(path.name.lower().endswith(SUFFIXES) for path in folder.iterdir() if path.is_file())
+    beside = any(
+        path.name.lower().endswith(SUFFIXES) for path in folder.iterdir() if path.is_file()
+    )
     return docs if docs.is_dir() and not beside else folder

@@ -13,32 +13,26 @@ _COUNTED = re.compile(r"^(.*)_([0-9]+)$")
 class Anchors(Protocol):
     """Gives every heading of a page its anchor; knows the ones given before."""
 
-    def anchor(self, title: str, explicit: str | None, level: int) -> str:
-        """The anchor without `#`; empty when the site gives the heading none."""
+    def anchor(self, title: str, explicit: str | None) -> str:
+        """The anchor, without `#`, of a heading with this text or with an id of its own."""
         ...
 
 
 class GithubAnchors:
-    """The rule of github-slugger: GitHub, Docusaurus, most JavaScript sites.
+    """The rule of github-slugger: GitHub, Docusaurus, most JavaScript sites."""
 
-    Docusaurus renders a level-1 heading without an id (`h1_anchor=False`), yet counts its slug.
-    """
-
-    def __init__(self, *, h1_anchor: bool = True) -> None:
-        self._h1_anchor = h1_anchor
+    def __init__(self) -> None:
         self._seen: dict[str, int] = {}
 
-    def anchor(self, title: str, explicit: str | None, level: int) -> str:
+    def anchor(self, title: str, explicit: str | None) -> str:
         if explicit is not None:
-            given = explicit
-        else:
-            slug = github_slug(title)
-            given = slug
-            while given in self._seen:
-                self._seen[slug] += 1
-                given = f"{slug}-{self._seen[slug]}"
-            self._seen[given] = 0
-        return given if level > 1 or self._h1_anchor else ""
+            return explicit
+        slug = given = github_slug(title)
+        while given in self._seen:
+            self._seen[slug] += 1
+            given = f"{slug}-{self._seen[slug]}"
+        self._seen[given] = 0
+        return given
 
 
 class MdbookAnchors:
@@ -48,7 +42,7 @@ class MdbookAnchors:
         self._smart = smart_punctuation
         self._seen: set[str] = set()
 
-    def anchor(self, title: str, explicit: str | None, level: int) -> str:
+    def anchor(self, title: str, explicit: str | None) -> str:
         slug = explicit if explicit is not None else self._slug(title)
         given, count = slug, 0
         while given in self._seen:
@@ -75,7 +69,7 @@ class PythonMarkdownAnchors:
     def __init__(self) -> None:
         self._seen: set[str] = set()
 
-    def anchor(self, title: str, explicit: str | None, level: int) -> str:
+    def anchor(self, title: str, explicit: str | None) -> str:
         if explicit is not None:
             self._seen.add(explicit)
             return explicit

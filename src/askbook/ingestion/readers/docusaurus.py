@@ -1,30 +1,35 @@
 """Docusaurus: routes, categories, drafts and partials as the built site has them."""
 
-import json
 import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urljoin
 
-import yaml
-
 from askbook.book import Book
-from askbook.ingestion.readers.anchors import GithubAnchors
 from askbook.ingestion.readers.base import Discovery
+from askbook.ingestion.readers.docusaurus_categories import (
+    CATEGORY_FILES,
+    Categories,
+    load_categories,
+)
 from askbook.ingestion.readers.docusaurus_config import SiteConfig, read_site_config
-from askbook.ingestion.readers.frontmatter import decode, frontmatter_end, read_frontmatter, read_string
+from askbook.ingestion.readers.frontmatter import (
+    decode,
+    frontmatter_end,
+    read_frontmatter,
+    read_string,
+)
 from askbook.ingestion.readers.markdown import Dialect
 from askbook.ingestion.readers.mdx import strip_mdx
-from askbook.ingestion.readers.site import SiteReader
+from askbook.ingestion.readers.site import Page, SiteReader
 from askbook.ingestion.readers.traced import TracedText
 from askbook.ingestion.readers.walk import SUFFIXES
 
 _CONFIGS = tuple(f"docusaurus.config.{suffix}" for suffix in ("ts", "js", "mjs", "cjs"))
-_CATEGORIES = ("_category_.json", "_category_.yml", "_category_.yaml")
 _IGNORED_PREFIX = re.compile(r"^\d+[-_.]\d+")
 _NUMBER_PREFIX = re.compile(r"^(\d+)\s*[-_.]+\s*([^-_.\s].*)$")
 _HIGHLIGHT = re.compile(
@@ -73,26 +78,31 @@ class DocusaurusReader(SiteReader):
         super().__init__(book, folder, site.docs_root)
         self._site = site
 
+    @cached_property
+    def _categories(self) -> Categories:
+        return load_categories(self.docs_root)
+
     def discover(self) -> Discovery:
         found = super().discover()
         drafts = {name for name in found.files if self._is_draft(name)}
-        warnings = [f"{name} is a draft (`draft: true`); it was left out." for name in sorted(drafts)]
+        warnings = [
+            f"{name} is a draft (`draft: true`); it was left out." for name in sorted(drafts)
+        ]
         files = tuple(name for name in found.files if name not in drafts)
-        return Discovery(files, (*found.warnings, *self._category_warnings, *warnings))
+        return Discovery(files, (*found.warnings, *self._categories.warnings, *warnings))
 
     def configuration(self) -> Sequence[Path]:
         own = [self._site.config_file] if self._site.config_file else []
-        return [*own, *(self.docs_root / path for path, _ in sorted(self._category_files.items()))]
+        return [*own, *self._categories.files]
 
     def is_index(self, source_file: str) -> bool:
         folder, _, _ = source_file.rpartition("/")
         if _is_category_index(source_file):
             return True
-        link = self._categories.get(folder, {}).get("link")
-        if not isinstance(link, dict) or cast(dict[str, Any], link).get("type") != "doc":
-            return False
-        linked = str(cast(dict[str, Any], link).get("id", ""))
-        return linked.rpartition("/")[2] == strip_number_prefix(Path(source_file).stem)
+        linked = self._categories.linked_doc(folder)
+        return linked is not None and (
+            linked.rpartition("/")[2] == strip_number_prefix(Path(source_file).stem)
+        )
 
     def route(self, source_file: str, fields: dict[str, Any]) -> str:
         config = self._site.config
@@ -115,49 +125,32 @@ class DocusaurusReader(SiteReader):
         return url
 
     def folder_title(self, folder: str) -> str | None:
-        label = self._categories.get(folder, {}).get("label")
-        return str(label) if label else None
+        return self._categories.label(folder)
 
     def folder_number(self, folder: str) -> int | None:
-        position = self._categories.get(folder, {}).get("position")
-        whole = isinstance(position, int | float) and float(position).is_integer() and position >= 0
-        return int(cast(float, position)) if whole else None
+        return self._categories.position(folder)
 
-    def dialect(self, source_file: str) -> Dialect:
-        return Dialect(lambda: GithubAnchors(h1_anchor=False), False, _visible_code)
-
-    def prepare(
-        self, source: TracedText, source_file: str, includes: list[str], warnings: list[str]
-    ) -> TracedText:
-        return self._strip(source, self.docs_root / source_file, (), includes, warnings)
+    def prepare(self, page: Page) -> Dialect:
+        page.source = self._strip(page.source, page, self.docs_root / page.source_file, ())
+        return Dialect(h1_anchor=False, indented_code=False, visible_code=_visible_code)
 
     def _strip(
-        self,
-        source: TracedText,
-        path: Path,
-        parents: tuple[Path, ...],
-        includes: list[str],
-        warnings: list[str],
+        self, source: TracedText, page: Page, path: Path, parents: tuple[Path, ...]
     ) -> TracedText:
         def partial(name: str, specifier: str) -> str | None:
             if not specifier.lower().endswith(SUFFIXES):
                 return None
             target = self._resolve(specifier, path)
-            shown = path.relative_to(self.docs_root) if path.is_relative_to(self.docs_root) else path.name
-            if target is None:
-                warnings.append(f"{shown}: <{name} /> is imported from {specifier}, outside the book; left out.")
+            problem = _problem(target, path.resolve(), parents)
+            if target is None or problem is not None:
+                page.warnings.append(
+                    f"{_relative(path, self.docs_root)}: <{name} /> is imported from {specifier}, "
+                    f"{problem}; it was left out."
+                )
                 return ""
-            if target in (path, *parents) or len(parents) >= _MAX_PARTIAL_DEPTH:
-                warnings.append(f"{shown}: <{name} /> ({specifier}) includes itself; left out.")
-                return ""
-            if not target.is_file():
-                warnings.append(f"{shown}: <{name} /> is imported from {specifier}, which does not exist.")
-                return ""
-            includes.append(_relative(target, self.docs_root))
-            text = decode(specifier, target.read_bytes())
-            return self._strip(
-                self.source(text), target, (*parents, path), includes, warnings
-            ).text
+            page.includes.append(_relative(target, self.docs_root))
+            inner = self.source(decode(specifier, target.read_bytes()))
+            return self._strip(inner, page, target, (*parents, path.resolve())).text
 
         return strip_mdx(source, partial)
 
@@ -187,41 +180,6 @@ class DocusaurusReader(SiteReader):
             read_frontmatter(source_file, text).fields.get("draft") in (True, "true")
         )
 
-    @cached_property
-    def _category_files(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for name in _CATEGORIES:
-            for path in self.docs_root.rglob(name):
-                relative = path.relative_to(self.docs_root).as_posix()
-                if "node_modules" not in relative:
-                    found[relative] = relative.rpartition("/")[0]
-        return found
-
-    @cached_property
-    def _loaded_categories(self) -> tuple[dict[str, dict[str, Any]], list[str]]:
-        categories: dict[str, dict[str, Any]] = {}
-        warnings: list[str] = []
-        for relative, folder in sorted(self._category_files.items()):
-            try:
-                text = (self.docs_root / relative).read_text(encoding="utf-8-sig")
-                data: object = json.loads(text) if relative.endswith(".json") else yaml.safe_load(text)
-            except (OSError, ValueError, yaml.YAMLError) as error:
-                warnings.append(f"{relative} cannot be read ({str(error).splitlines()[0]}); it was ignored.")
-                continue
-            if isinstance(data, dict):
-                categories[folder] = cast(dict[str, Any], data)
-            elif data is not None:
-                warnings.append(f"{relative} holds no fields; it was ignored.")
-        return categories, warnings
-
-    @property
-    def _categories(self) -> dict[str, dict[str, Any]]:
-        return self._loaded_categories[0]
-
-    @property
-    def _category_warnings(self) -> list[str]:
-        return self._loaded_categories[1]
-
 
 def strip_number_prefix(name: str) -> str:
     """`01-intro` → `intro`; names that look like dates or versions stay."""
@@ -229,20 +187,32 @@ def strip_number_prefix(name: str) -> str:
     return match[2] if match else name
 
 
+def _problem(target: Path | None, path: Path, parents: tuple[Path, ...]) -> str | None:
+    if target is None:
+        return "which is outside the book"
+    if target in (path, *parents) or len(parents) >= _MAX_PARTIAL_DEPTH:
+        return "which includes itself"
+    return None if target.is_file() else "which does not exist"
+
+
 def _is_category_index(source_file: str) -> bool:
     folders = source_file.split("/")[:-1]
     stem = Path(source_file).stem.lower()
-    return stem in ("index", "readme") or bool(folders) and stem == folders[-1].lower()
+    return stem in ("index", "readme") or (bool(folders) and stem == folders[-1].lower())
 
 
-def _visible_code(info: str, lines: list[str]) -> list[str]:
+def _visible_code(_info: str, lines: list[str]) -> list[str]:
     if not any("highlight-" in line for line in lines):
         return lines
     return [line for line in lines if not _HIGHLIGHT.match(line)]
 
 
 def _written_for_docusaurus(root: Path) -> bool:
-    if any((folder / name).is_file() for name in _CATEGORIES for folder in (root, *_subfolders(root))):
+    if any(
+        (folder / name).is_file()
+        for name in CATEGORY_FILES
+        for folder in (root, *_subfolders(root))
+    ):
         return True
     for path in sorted(root.glob("*.mdx"))[:50] + sorted(root.glob("*/*.mdx"))[:50]:
         try:
@@ -263,4 +233,4 @@ def _subfolders(root: Path) -> list[Path]:
 
 
 def _relative(path: Path, root: Path) -> str:
-    return Path(os.path.relpath(path, root.resolve())).as_posix()
+    return Path(os.path.relpath(path.resolve(), root.resolve())).as_posix()

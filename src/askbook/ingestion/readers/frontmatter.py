@@ -8,12 +8,20 @@ from typing import Any, TypeVar, cast
 
 import yaml
 
-from askbook.book import HARDWARE_TIERS, PROFICIENCY_LEVELS, TEACHING_LAYERS, Book
-from askbook.book import HardwareTier, ProficiencyLevel, TeachingLayer
+from askbook.book import (
+    HARDWARE_TIERS,
+    PROFICIENCY_LEVELS,
+    TEACHING_LAYERS,
+    Book,
+    HardwareTier,
+    ProficiencyLevel,
+    TeachingLayer,
+)
 from askbook.errors import InvalidInput
 
 _BLOCK = re.compile(
-    r"\A\ufeff?\s*?(?P<fence>---|\+\+\+)[ \t]*\r?\n(?P<body>.*?)(?:(?<=\n))(?P=fence)[ \t]*(?:\r?\n|\Z)", re.S
+    r"\A\ufeff?\s*?(?P<fence>---|\+\+\+)[ \t]*\r?\n(?P<body>.*?)(?:(?<=\n))(?P=fence)[ \t]*(?:\r?\n|\Z)",
+    re.S,
 )
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Value = TypeVar("_Value")
@@ -73,9 +81,7 @@ def read_frontmatter(source_file: str, text: str) -> Frontmatter:
     first_line = text.count("\n", 0, match.start("body")) + 1
     try:
         loaded: object = (
-            tomllib.loads(body)
-            if match["fence"] == "+++"
-            else yaml.load(body, Loader=_LOADER)  # noqa: S506 - a safe loader
+            tomllib.loads(body) if match["fence"] == "+++" else yaml.load(body, Loader=_LOADER)  # noqa: S506 - a safe loader
         )
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -100,11 +106,20 @@ def read_frontmatter(source_file: str, text: str) -> Frontmatter:
 def read_audience(source_file: str, fields: dict[str, Any], book: Book) -> Audience:
     """Tier, proficiency and layer of a lesson, with the book's defaults for what is missing or bad."""
     warnings: list[str] = []
-    tier = _choice(source_file, fields, "hardware_tier", HARDWARE_TIERS, book.hardware_tier, warnings)
-    level = _choice(
-        source_file, fields, "proficiency_level", PROFICIENCY_LEVELS, book.proficiency_level, warnings
+    tier: HardwareTier = _choice(
+        source_file, fields, "hardware_tier", HARDWARE_TIERS, book.hardware_tier, warnings
     )
-    layer = _choice(source_file, fields, "layer", TEACHING_LAYERS, book.layer, warnings)
+    level: ProficiencyLevel = _choice(
+        source_file,
+        fields,
+        "proficiency_level",
+        PROFICIENCY_LEVELS,
+        book.proficiency_level,
+        warnings,
+    )
+    layer: TeachingLayer = _choice(
+        source_file, fields, "layer", TEACHING_LAYERS, book.layer, warnings
+    )
     return Audience(tier, level, layer, tuple(warnings))
 
 

@@ -11,7 +11,9 @@ _SKIPPED = re.compile(
     r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|[{}()\[\]]""",
     re.S,
 )
-_STRING = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|`((?:[^`\\$]|\\.|\$(?!\{))*)`)\s*""", re.S)
+_STRING = re.compile(
+    r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|`((?:[^`\\$]|\\.|\$(?!\{))*)`)\s*""", re.S
+)
 _PAIRS = {"}": "{", ")": "(", "]": "["}
 
 
@@ -39,12 +41,10 @@ def statement_end(text: str, start: int) -> int:
             following = text[line_end + 1 : line_end + 400]
             next_line = following.split("\n", 1)[0]
             done = text[start:line_end].rstrip()
-            if (
-                not next_line.strip()
-                or done.endswith((";", "'", '"', "}", ")"))
-                and not re.match(r"\s*(?:from\b|[.?:&|+)\]},;=])", next_line)
-                or re.match(r"(?:import|export)\b", next_line)
-            ):
+            complete = done.endswith((";", "'", '"', "}", ")")) and not re.match(
+                r"\s*(?:from\b|[.?:&|+)\]},;=])", next_line
+            )
+            if complete or not next_line.strip() or re.match(r"(?:import|export)\b", next_line):
                 return line_end
         elif text.startswith("\n\n", line_end) and line_end - start > 20_000:
             return line_end

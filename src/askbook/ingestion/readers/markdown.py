@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pyromark
@@ -32,13 +32,15 @@ _ATX = re.compile(r"^[ \t>]*#{1,6}(?:[ \t]+|$)|(?:[ \t]+#+)?[ \t]*$")
 _SETEXT = re.compile(r"\n[ \t>]*(?:=+|-+)[ \t]*$")
 _CLOSING_FENCE = re.compile(r"(?:^|\n)[ \t>]*(?:`{3,}|~{3,})[ \t]*$")
 _TITLE_ATTRIBUTE = re.compile(r"""\btitle=(?:"([^"]*)"|'([^']*)')""")
+_SHORT_LIST = 1000  # bytes; longer lists give one block per item, so that they split well
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """What differs between sites: anchors, indented code, and what a code block shows."""
 
-    anchors: Callable[[], Anchors] = field(default=GithubAnchors)
+    anchors: Callable[[], Anchors] = GithubAnchors
+    h1_anchor: bool = True  # Docusaurus gives level-1 headings no id, yet counts them
     indented_code: bool = True
     visible_code: Callable[[str, list[str]], list[str]] | None = None
 
@@ -69,6 +71,10 @@ def split_heading_id(title: str) -> tuple[str, str | None]:
     return title[: match.start()], match["id"] or match["hf"]
 
 
+def _kind(tag: Any) -> str:
+    return tag if type(tag) is str else next(iter(tag))
+
+
 class _Blocks:
     """The state of one pass: byte offsets in, blocks with character offsets of the source out."""
 
@@ -91,7 +97,7 @@ class _Blocks:
             if tag is None:
                 continue
             start, end = span["start"], span["end"]
-            kind = tag if type(tag) is str else next(iter(tag))
+            kind = _kind(tag)
             if kind == "Heading":
                 self._heading(int(tag["Heading"]["level"][1]), start, end, events)
             elif kind == "CodeBlock":
@@ -121,7 +127,8 @@ class _Blocks:
         scope = self._source.scope(self._char(start))
         if scope not in self._anchors:
             self._anchors[scope] = self._dialect.anchors()
-        return self._anchors[scope].anchor(title, explicit, level)
+        anchor = self._anchors[scope].anchor(title, explicit)
+        return anchor if level > 1 or self._dialect.h1_anchor else ""
 
     def _code(self, kind: Any, start: int, end: int, events: Any) -> None:
         for event, _ in events:
@@ -164,6 +171,8 @@ class _Blocks:
         cuts: list[tuple[int, int, str]] = []  # (start, end, kind) of parts that stand alone
         self._inline(events, edits, None, cuts, top_list=kind == "List")
         start = self._line_start(start)
+        if kind == "List" and end - start <= _SHORT_LIST and all(c[2] == "item" for c in cuts):
+            cuts = []
         if kind == "Table":
             self._add("table", self._edited(start, end, edits).strip("\n"), start, end)
             return
@@ -215,8 +224,10 @@ class _Blocks:
             if name == "Start":
                 depth += 1
                 start, end = span["start"], span["end"]
-                kind = value if type(value) is str else next(iter(value))
+                kind = _kind(value)
                 if kind == "Image" and image is None:
+                    if value["Image"]["link_type"] == "Collapsed":
+                        end = self._collapsed_end(end)
                     image = (depth, start, end, [])
                 elif kind == "Link":
                     self._reference(value["Link"], start, end, edits)
@@ -270,9 +281,14 @@ class _Blocks:
         if kind not in ("Reference", "Collapsed", "Shortcut"):
             return
         raw = self._data[start:end]
-        tail = raw.rfind(b"][") if kind != "Shortcut" else len(raw) - 1
+        tail = raw.rfind(b"][") if kind == "Reference" else len(raw) - 1
         if tail > 0:
-            edits.append((start + tail, end, f"]({link['dest_url']})"))
+            stop = self._collapsed_end(end) if kind == "Collapsed" else end
+            edits.append((start + tail, stop, f"]({link['dest_url']})"))
+
+    def _collapsed_end(self, end: int) -> int:
+        # The span of a collapsed reference leaves out its empty brackets.
+        return end + 2 if self._data[end : end + 2] == b"[]" else end
 
     def _edited(self, start: int, end: int, edits: list[tuple[int, int, str]]) -> str:
         parts: list[str] = []

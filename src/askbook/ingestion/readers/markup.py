@@ -17,17 +17,18 @@ _INVISIBLE = re.compile(
 )
 _PREFORMATTED = re.compile(r"<pre\b[^>]*>(.*?)</pre\s*>", re.S | re.I)
 _ATTRIBUTE = re.compile(r"""([\w\-]+)\s*=\s*\{?\s*(?:"([^"]*)"|'([^']*)'|`([^`$]*)`)""")
-_BREAKING = frozenset(
-    """address article aside blockquote br dd details div dl dt fieldset figcaption figure footer
-    form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tbody tfoot thead
-    tr ul""".split()
+_BREAKING = re.compile(
+    r"address|article|aside|blockquote|br|d[dlt]|details|div|fieldset|figcaption|figure|footer|form"
+    r"|h[1-6]|header|hr|li|main|nav|[ou]l|p|pre|section|summary|table|tbody|tfoot|thead|tr",
+    re.I,
 )
-_ELEMENTS = _BREAKING | frozenset(
-    """a abbr area audio b base bdi bdo button canvas caption center cite code col colgroup data
-    datalist del dfn dialog em embed font i iframe img input ins kbd label legend link map mark
-    menu meta meter object optgroup option output param picture progress q rp rt ruby s samp
-    script select slot small source span strike strong style sub sup svg td template textarea th
-    time title track tt u var video wbr body head html noscript""".split()
+_INLINE = re.compile(
+    r"a|abbr|area|audio|b|base|bd[io]|body|button|canvas|caption|center|cite|code|col|colgroup|data"
+    r"|datalist|del|dfn|dialog|em|embed|font|head|html|i|iframe|img|input|ins|kbd|label|legend|link"
+    r"|map|mark|menu|meta|meter|noscript|object|optgroup|option|output|param|picture|progress|q|r[pt]"
+    r"|ruby|s|samp|script|select|slot|small|source|span|strike|strong|style|su[bp]|svg|t[dht]"
+    r"|template|textarea|time|title|track|u|var|video|wbr",
+    re.I,
 )
 
 
@@ -41,12 +42,17 @@ def is_markup(match: re.Match[str], closed: frozenset[str]) -> bool:
         return True
     attributes = match["attributes"] or ""
     return (
-        name.lower() in _ELEMENTS
+        is_element(name)
         or "-" in name
         or name in closed
         or "=" in attributes
         or attributes.rstrip().endswith("/")
     )
+
+
+def is_element(name: str) -> bool:
+    """Whether HTML has an element of this name."""
+    return bool(_BREAKING.fullmatch(name) or _INLINE.fullmatch(name))
 
 
 def closing_names(text: str) -> frozenset[str]:
@@ -58,7 +64,7 @@ def visible_text(tag: re.Match[str], *, inline: bool) -> str:
     """What a tag leaves behind: alternative text, a caption, a line break, or nothing."""
     name, attributes = tag["name"], tag["attributes"] or ""
     if name is None or tag["close"]:
-        if name is not None and not inline and name.lower() in _BREAKING:
+        if name is not None and not inline and _BREAKING.fullmatch(name):
             return "\n"
         return " " if name is not None and name.lower() in ("td", "th") else ""
     lowered = name.lower()
@@ -66,7 +72,7 @@ def visible_text(tag: re.Match[str], *, inline: bool) -> str:
         return attribute(attributes, "alt") or ""
     if lowered == "br":
         return " " if inline else "\n"
-    if lowered in _BREAKING:
+    if _BREAKING.fullmatch(lowered):
         return "" if inline else "\n"
     return component_label(name, attributes)
 

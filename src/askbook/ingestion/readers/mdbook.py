@@ -15,11 +15,12 @@ from askbook.ingestion.readers.base import Declared, Discovery
 from askbook.ingestion.readers.markdown import Dialect, plain_text
 from askbook.ingestion.readers.mdbook_includes import expand_includes
 from askbook.ingestion.readers.places import ROOT_MODULE, Position
-from askbook.ingestion.readers.site import SiteReader
-from askbook.ingestion.readers.traced import TracedText
+from askbook.ingestion.readers.site import Page, SiteReader
 
 SUMMARY = "SUMMARY.md"
-_ENTRY = re.compile(r"^(?P<indent>[ \t]*)(?P<bullet>[-*+]|\d+[.)])?[ \t]*\[(?P<title>(?:\\.|[^\]\\]|\](?!\())*)\]\((?P<path><[^>]*>|[^)]*)\)")
+_ENTRY = re.compile(
+    r"^(?P<indent>[ \t]*)(?P<bullet>[-*+]|\d+[.)])?[ \t]*\[(?P<title>(?:\\.|[^\]\\]|\](?!\())*)\]\((?P<path><[^>]*>|[^)]*)\)"
+)
 _PART = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*$")
 
 
@@ -51,7 +52,9 @@ def find_mdbook(folder: Path, docs: Path | None) -> MdbookSite | None:
             continue
         options = _options(config_file)
         root = docs or candidate / str(_table(options, "book").get("src", "src"))
-        if (root / SUMMARY).is_file() and (candidate == folder or root.resolve() == folder.resolve()):
+        if (root / SUMMARY).is_file() and (
+            candidate == folder or root.resolve() == folder.resolve()
+        ):
             return MdbookSite(root, config_file, options)
     for root in (docs, folder, folder / "src", folder / "docs"):
         if root is not None and (root / SUMMARY).is_file():
@@ -63,7 +66,9 @@ def read_summary(text: str) -> list[Chapter]:
     """The chapters of a SUMMARY.md in book order; drafts without a file are left out."""
     chapters: list[Chapter] = []
     part: str | None = None
-    levels: list[tuple[int, int, str]] = []  # (indentation, number, title) down to the current entry
+    levels: list[
+        tuple[int, int, str]
+    ] = []  # (indentation, number, title) down to the current entry
     top = 0
     seen_entry = False
     for line in re.sub(r"<!--.*?-->", "", text, flags=re.S).split("\n"):
@@ -103,6 +108,7 @@ class MdbookReader(SiteReader):
     """Parts are modules, numbered chapters are chapters, their sub-chapters lessons."""
 
     kind = "mdbook"
+    names_carry_numbers = False
 
     def __init__(self, book: Book, folder: Path, site: MdbookSite) -> None:
         super().__init__(book, folder, site.root)
@@ -119,11 +125,17 @@ class MdbookReader(SiteReader):
         for chapter in self._chapters:
             path = self.docs_root / chapter.source_file
             if not path.resolve().is_relative_to(boundary):
-                warnings.append(f"{SUMMARY}: {chapter.source_file} is outside the book; it was left out.")
+                warnings.append(
+                    f"{SUMMARY}: {chapter.source_file} is outside the book; it was left out."
+                )
             elif not path.is_file():
-                warnings.append(f"{SUMMARY}: {chapter.source_file} does not exist; it was left out.")
+                warnings.append(
+                    f"{SUMMARY}: {chapter.source_file} does not exist; it was left out."
+                )
             elif chapter.source_file in files:
-                warnings.append(f"{SUMMARY}: {chapter.source_file} is listed twice; the first counts.")
+                warnings.append(
+                    f"{SUMMARY}: {chapter.source_file} is listed twice; the first counts."
+                )
             else:
                 files.append(chapter.source_file)
         return Discovery(tuple(files), tuple(warnings))
@@ -132,9 +144,6 @@ class MdbookReader(SiteReader):
         own = [self._site.config_file] if self._site.config_file else []
         return [*own, self.docs_root / SUMMARY]
 
-    def is_index(self, source_file: str) -> bool:
-        return False
-
     def order(self, source_file: str) -> Any:
         return self._index.get(source_file, len(self._index)), source_file
 
@@ -142,7 +151,7 @@ class MdbookReader(SiteReader):
         index = self._index.get(source_file)
         return self._chapters[index].title or None if index is not None else None
 
-    def route(self, source_file: str, fields: dict[str, Any]) -> str:
+    def route(self, source_file: str, fields: dict[str, Any]) -> str:  # noqa: ARG002 - a hook
         folder, _, name = source_file.rpartition("/")
         stem = name.rsplit(".", 1)[0]
         stem = "index" if stem.lower() == "readme" else stem
@@ -179,18 +188,13 @@ class MdbookReader(SiteReader):
             is_index=len(numbers) == 1,
         )
 
-    def _named_numbers(self, source_file: str) -> tuple[int | None, int | None]:
-        return None, None
-
-    def dialect(self, source_file: str) -> Dialect:
-        return Dialect(
-            lambda: MdbookAnchors(smart_punctuation=self._smart), True, self._visible_code
+    def prepare(self, page: Page) -> Dialect:
+        page.source = expand_includes(
+            page.source, self.docs_root, self.folder, page.source_file, page.includes, page.warnings
         )
-
-    def prepare(
-        self, source: TracedText, source_file: str, includes: list[str], warnings: list[str]
-    ) -> TracedText:
-        return expand_includes(source, self.docs_root, self.folder, source_file, includes, warnings)
+        return Dialect(
+            lambda: MdbookAnchors(smart_punctuation=self._smart), visible_code=self._visible_code
+        )
 
     def _visible_code(self, info: str, lines: list[str]) -> list[str]:
         words = re.split(r"[\s,]+", info)
@@ -203,7 +207,9 @@ class MdbookReader(SiteReader):
 
     @cached_property
     def _chapters(self) -> list[Chapter]:
-        return read_summary((self.docs_root / SUMMARY).read_text(encoding="utf-8-sig", errors="replace"))
+        return read_summary(
+            (self.docs_root / SUMMARY).read_text(encoding="utf-8-sig", errors="replace")
+        )
 
     @cached_property
     def _index(self) -> dict[str, int]:

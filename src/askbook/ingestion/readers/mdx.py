@@ -11,7 +11,9 @@ from askbook.ingestion.readers.traced import Edit, TracedText
 Partial = Callable[[str, str], str | None]
 """(component name, module specifier it is imported from) → its Markdown, if it is a partial."""
 
-_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?P<mark>`{3,}(?=[^`\n]*$)|~{3,})", re.M)
+_FENCE = re.compile(
+    r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?P<mark>`{3,}(?=[^`\n]*$)|~{3,})", re.M
+)
 _ADMONITION = re.compile(
     r"[ \t]*:{3,}(?P<kind>[A-Za-z][\w-]*)?[ \t]*(?:\[(?P<bracket>[^\n]*?)\])?(?P<title>[^\n\[{]*)(?:\{[^\n}]*\})?[ \t]*$",
     re.M,
@@ -24,6 +26,7 @@ _INTERESTING = re.compile(
     r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:`{3,}|~{3,})|^(?:import|export)\b|^[ \t]*:::|[<{`$\\]",
     re.M,
 )
+_LINE_START = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:`{3,}|~{3,})|[ \t]*:::")
 _INDENT = re.compile(r"[ \t]*")
 _MATH_CLOSE = {"\\\\(": "\\\\)", "\\\\[": "\\\\]", "$$": "$$"}
 _HEADING_COMMENT = re.compile(r"\{/\*\s*#([\w.:-]+)\s*\*/\}[ \t]*$", re.M)
@@ -51,6 +54,9 @@ class _Scanner:
         while position < len(text):
             if self.open and (position == 0 or text[position - 1] == "\n"):
                 position = self._dedent(position)
+                if (opening := _LINE_START.match(text, position)) is not None:
+                    position = self._token(opening)
+                    continue
             match = _INTERESTING.search(text, position)
             if match is None:
                 break
@@ -105,9 +111,10 @@ class _Scanner:
 
     def _statement(self, start: int) -> int:
         """An import or export at the start of a block, over as many lines as it takes."""
-        before = self.text[:start].rstrip(" \t")
-        after_blank = not before or before.endswith("\n\n") or bool(self._joins(start))
-        if not after_blank or not _STATEMENT.match(self.text, start):
+        line_before = self.text[self.text.rfind("\n", 0, max(0, start - 1)) + 1 : start]
+        if line_before.strip() and not self._joins(start):
+            return start + 6
+        if not _STATEMENT.match(self.text, start):
             return start + 6
         end = javascript.statement_end(self.text, start)
         for name, specifier in javascript.default_imports(self.text[start:end]):
@@ -117,9 +124,9 @@ class _Scanner:
 
     def _joins(self, start: int) -> bool:
         # Directly below another statement.
-        return bool(self.edits) and self.text[self.edits[-1].end : start].strip() == "" and (
-            self.text.startswith(("import", "export"), self.edits[-1].start)
-        )
+        if not self.edits or self.text[self.edits[-1].end : start].strip():
+            return False
+        return self.text.startswith(("import", "export"), self.edits[-1].start)
 
     def _admonition(self, start: int) -> int:
         match = _ADMONITION.match(self.text, start)
@@ -128,7 +135,9 @@ class _Scanner:
         kind, title = match["kind"], (match["bracket"] or match["title"]).strip()
         label = f"**{kind[0].upper()}{kind[1:]}:** {title}".rstrip() if kind else ""
         indent = _INDENT.match(self.text, start)
-        self._replace(indent.end() if indent else start, match.end(), label + "\n" if label else "\n")
+        self._replace(
+            indent.end() if indent else start, match.end(), label + "\n" if label else "\n"
+        )
         return match.end()
 
     def _code_span(self, start: int) -> int:
@@ -154,7 +163,9 @@ class _Scanner:
         if self.text.startswith("$$", start):
             end = self.text.find("$$", start + 2)
             return end + 2 if end >= 0 else start + 2
-        match = re.compile(r"\$(?!\s)(?:[^$\n\\]|\\.|\n(?!\n))*?(?<!\s)\$(?!\d)").match(self.text, start)
+        match = re.compile(r"\$(?!\s)(?:[^$\n\\]|\\.|\n(?!\n))*?(?<!\s)\$(?!\d)").match(
+            self.text, start
+        )
         return match.end() if match else start + 1
 
     def _expression(self, start: int) -> int:

@@ -16,8 +16,7 @@ from askbook.ingestion.readers.markdown import Dialect
 from askbook.ingestion.readers.mkdocs_syntax import plain_syntax
 from askbook.ingestion.readers.numbering import module_name, name_number
 from askbook.ingestion.readers.places import ROOT_MODULE, Position
-from askbook.ingestion.readers.site import SiteReader
-from askbook.ingestion.readers.traced import TracedText
+from askbook.ingestion.readers.site import Page, SiteReader
 from askbook.ingestion.readers.walk import path_key
 
 _CONFIGS = ("mkdocs.yml", "mkdocs.yaml")
@@ -45,12 +44,12 @@ class _TolerantLoader(yaml.SafeLoader):
     """A safe loader that reads `!!python/name:…`, `!ENV` and other tags as nothing."""
 
 
-def _ignored(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> object:
+def _ignored(_loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> object:
     return node.value if isinstance(node, yaml.ScalarNode) and suffix == "relative" else None
 
 
 for _prefix in ("tag:yaml.org,2002:python/", "!"):
-    _TolerantLoader.add_multi_constructor(_prefix, _ignored)
+    _TolerantLoader.add_multi_constructor(_prefix, _ignored)  # pyright: ignore[reportUnknownMemberType] - PyYAML's stubs leave it untyped
 
 
 def find_mkdocs(folder: Path, docs: Path | None) -> MkdocsSite | None:
@@ -73,6 +72,7 @@ class MkdocsReader(SiteReader):
     """Sections of `nav` are modules and chapters; without `nav`, folders are."""
 
     kind = "mkdocs"
+    partial_prefix = None
 
     def __init__(self, book: Book, folder: Path, site: MkdocsSite) -> None:
         super().__init__(book, folder, site.root)
@@ -83,11 +83,11 @@ class MkdocsReader(SiteReader):
         known = set(found.files)
         warnings = [*found.warnings, *([self._site.warning] if self._site.warning else [])]
         missing = [path for path in self._nav if path not in known]
-        warnings.extend(f"{self._site.config_file.name}: nav lists {path}, which is not there." for path in missing)
+        warnings.extend(
+            f"{self._site.config_file.name}: nav lists {path}, which is not there."
+            for path in missing
+        )
         return Discovery(tuple(sorted(found.files, key=self.order)), tuple(warnings))
-
-    def is_partial(self, name: str) -> bool:
-        return False
 
     def configuration(self) -> Sequence[Path]:
         return [self._site.config_file]
@@ -100,17 +100,21 @@ class MkdocsReader(SiteReader):
         entry = self._nav.get(source_file)
         return entry.title if entry else None
 
-    def route(self, source_file: str, fields: dict[str, Any]) -> str:
+    def route(self, source_file: str, fields: dict[str, Any]) -> str:  # noqa: ARG002 - a hook
         folder, _, name = source_file.rpartition("/")
         stem = name.rsplit(".", 1)[0]
         parts = folder.split("/") if folder else []
         is_index = stem in ("index", "README")
         site_url = str(self._site.options.get("site_url") or "")
-        prefix = "/" + "/".join(site_url.split("/")[3:]).strip("/") if site_url.count("/") > 2 else ""
+        prefix = (
+            "/" + "/".join(site_url.split("/")[3:]).strip("/") if site_url.count("/") > 2 else ""
+        )
         if self._site.options.get("use_directory_urls", True):
             path = "/".join([*parts, *([] if is_index else [stem])])
             return f"{prefix.rstrip('/')}/{path}/" if path else f"{prefix.rstrip('/')}/"
-        return f"{prefix.rstrip('/')}/" + "/".join([*parts, ("index" if is_index else stem) + ".html"])
+        return f"{prefix.rstrip('/')}/" + "/".join(
+            [*parts, ("index" if is_index else stem) + ".html"]
+        )
 
     def positions(self, ordered: Sequence[Declared]) -> dict[str, Position]:
         positions = super().positions(ordered)
@@ -138,13 +142,9 @@ class MkdocsReader(SiteReader):
                 positions[each.source_file] = Position(name, sections[0], key, sections[1], number)
         return positions
 
-    def dialect(self, source_file: str) -> Dialect:
+    def prepare(self, page: Page) -> Dialect:
+        page.source = plain_syntax(page.source)
         return Dialect(PythonMarkdownAnchors)
-
-    def prepare(
-        self, source: TracedText, source_file: str, includes: list[str], warnings: list[str]
-    ) -> TracedText:
-        return plain_syntax(source)
 
     @cached_property
     def _nav(self) -> dict[str, NavEntry]:
@@ -177,5 +177,8 @@ def _options(config_file: Path) -> tuple[dict[str, Any], str | None]:
         text = config_file.read_text(encoding="utf-8-sig", errors="replace")
         loaded: object = yaml.load(text, Loader=_TolerantLoader)  # noqa: S506 - derived from SafeLoader
     except (OSError, yaml.YAMLError) as error:
-        return {}, f"{config_file.name} cannot be read ({str(error).splitlines()[0]}); defaults are used."
+        return (
+            {},
+            f"{config_file.name} cannot be read ({str(error).splitlines()[0]}); defaults are used.",
+        )
     return (cast(dict[str, Any], loaded), None) if isinstance(loaded, dict) else ({}, None)

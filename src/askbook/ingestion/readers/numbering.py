@@ -11,11 +11,8 @@ _WORD = re.compile(
     r"^(?P<word>module|chapter|lesson|unit|part|week|section|ch)[-_ ]?(?P<number>\d{1,6})(?![0-9])(?:[-_. ]+|$)",
     re.I,
 )
-_CHAPTER_LESSON = re.compile(r"^ch(?:apter)?[-_]?(?P<chapter>\d{1,4})[-_.](?P<lesson>\d{1,4})(?=[-_. ]|$)", re.I)
-_ORDINAL_TITLE = re.compile(
-    r"^(?:(?:chapter|lesson|module|unit|part|section|week|appendix)\s+[\dA-Z]{1,3}(?:\.\d+)*\s*[:.)\-–—]+\s*"
-    r"|\d+(?:\.\d+)+[.):]?\s+|\d+\s*[.):–—]\s+)(?=\S)",
-    re.I,
+_CHAPTER_LESSON = re.compile(
+    r"^ch(?:apter)?[-_]?(?P<chapter>\d{1,4})[-_.](?P<lesson>\d{1,4})(?=[-_. ]|$)", re.I
 )
 
 
@@ -23,9 +20,8 @@ def name_number(name: str) -> tuple[str, int] | None:
     """The number a name starts with and the word before it: `lesson-03-x` → ("lesson", 3), `03-x` → ("", 3)."""
     worded = _WORD.match(name)
     if worded is not None:
-        return worded["word"].lower().replace("ch", "chapter", 1).replace("chapterapter", "chapter"), int(
-            worded["number"]
-        )
+        word = worded["word"].lower()
+        return "chapter" if word == "ch" else word, int(worded["number"])
     if _VERSION_OR_DATE.match(name):
         return None
     bare = _BARE.match(name) or _BARE_ALONE.match(name)
@@ -56,8 +52,3 @@ def readable(name: str) -> str:
     """A file or folder name as a title."""
     words = re.sub(r"[-_]+", " ", without_prefix(name)).strip()
     return words[:1].upper() + words[1:] if words else name
-
-
-def without_ordinal(title: str) -> str:
-    """A title without the number it is listed under: `Lesson 3.2 — Poses` → `Poses`."""
-    return _ORDINAL_TITLE.sub("", title) or title

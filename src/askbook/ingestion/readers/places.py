@@ -56,9 +56,7 @@ def share_out(
     return places
 
 
-def _module(
-    each: Declared, position: Position, book: Book, warnings: dict[str, list[str]]
-) -> str:
+def _module(each: Declared, position: Position, book: Book, warnings: dict[str, list[str]]) -> str:
     asked = each.module
     if asked is not None:
         listed = book.module_named(asked)
@@ -154,7 +152,9 @@ def _asked_lesson(each: Declared) -> int | None:
     if each.is_index:
         return 0
     position = each.position
-    return int(position) if position is not None and position >= 0 and position.is_integer() else None
+    return (
+        int(position) if position is not None and position >= 0 and position.is_integer() else None
+    )
 
 
 def _next_free(used: Mapping[int, str] | set[int], wanted: int) -> int:

@@ -1,9 +1,10 @@
 """A folder of Markdown or MDX that no known site generator builds."""
 
+from typing import Any
+
 from askbook.ingestion.readers.markdown import Dialect
 from askbook.ingestion.readers.mdx import strip_mdx
-from askbook.ingestion.readers.site import SiteReader
-from askbook.ingestion.readers.traced import TracedText
+from askbook.ingestion.readers.site import Page, SiteReader
 
 
 class PlainReader(SiteReader):
@@ -11,10 +12,12 @@ class PlainReader(SiteReader):
 
     kind = "plain"
 
-    def dialect(self, source_file: str) -> Dialect:
-        return Dialect(indented_code=not source_file.endswith(".mdx"))
+    def route(self, source_file: str, fields: dict[str, Any]) -> str:
+        slug = fields.get("slug")
+        return slug if isinstance(slug, str) and slug.startswith("/") else f"/{source_file}"
 
-    def prepare(
-        self, source: TracedText, source_file: str, includes: list[str], warnings: list[str]
-    ) -> TracedText:
-        return strip_mdx(source) if source_file.endswith(".mdx") else source
+    def prepare(self, page: Page) -> Dialect:
+        if not page.source_file.endswith(".mdx"):
+            return Dialect()
+        page.source = strip_mdx(page.source)
+        return Dialect(indented_code=False)

@@ -3,8 +3,9 @@
 import hashlib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
 
 from askbook.book import Book, Lesson
@@ -31,15 +32,29 @@ from askbook.ingestion.readers.traced import Edit, TracedText
 from askbook.ingestion.readers.walk import path_key, walk
 
 _FIRST_H1 = re.compile(
-    r"^(?P<fence>`{3,}|~{3,})|^#[ \t]+(?P<atx>[^\n]+)|^(?P<setext>[^\s#>\-=|`][^\n]*)\n=+[ \t]*$", re.M
+    r"^(?P<fence>`{3,}|~{3,})|^#[ \t]+(?P<atx>[^\n]+)|^(?P<setext>[^\s#>\-=|`][^\n]*)\n=+[ \t]*$",
+    re.M,
 )
 _MIN_VISIBLE = 10
+
+
+@dataclass(slots=True)
+class Page:
+    """A lesson on its way to blocks: its text so far, and what was included and noticed."""
+
+    source_file: str
+    source: TracedText
+    includes: list[str] = field(default_factory=list[str])
+    warnings: list[str] = field(default_factory=list[str])
 
 
 class SiteReader:
     """A folder of Markdown; subclasses say how their generator routes, numbers and writes it."""
 
-    kind = "plain"
+    kind: ClassVar[str]
+    partial_prefix: ClassVar[str | None] = "_"
+    """Files and folders whose name starts so are included by others and no lessons themselves."""
+    names_carry_numbers: ClassVar[bool] = True
 
     def __init__(self, book: Book, folder: Path, docs_root: Path) -> None:
         self.book = book
@@ -48,47 +63,35 @@ class SiteReader:
 
     # What a generator decides -------------------------------------------------------------
 
-    def is_partial(self, name: str) -> bool:
-        """Whether a file or folder of this name is included by others and no lesson itself."""
-        return name.startswith("_")
-
     def is_index(self, source_file: str) -> bool:
         """Whether the file is its folder's own page."""
         return Path(source_file).stem.lower() in ("index", "readme", "_index")
 
     def route(self, source_file: str, fields: dict[str, Any]) -> str:
         """The path of the page on the built site, with a leading `/`."""
-        return "/" + source_file
+        raise NotImplementedError
+
+    def prepare(self, page: Page) -> Dialect:
+        """Turn the generator's own syntax in `page.source` into Markdown; say how to read it."""
+        raise NotImplementedError
 
     def listed_title(self, source_file: str) -> str | None:
         """The title the site's navigation gives a page."""
-        return None
 
     def folder_title(self, folder: str) -> str | None:
         """The title the site gives a folder."""
-        return None
 
     def folder_number(self, folder: str) -> int | None:
         """The number the site gives a folder."""
-        return None
 
     def configuration(self) -> Sequence[Path]:
         """The files beside the lessons that change how lessons are read."""
         return ()
 
-    def dialect(self, source_file: str) -> Dialect:
-        return Dialect()
-
-    def prepare(
-        self, source: TracedText, source_file: str, includes: list[str], warnings: list[str]
-    ) -> TracedText:
-        """The generator's own syntax turned into Markdown."""
-        return source
-
     # The reader contract -------------------------------------------------------------------
 
     def discover(self) -> Discovery:
-        return walk(self.docs_root, self.is_partial)
+        return walk(self.docs_root, self.partial_prefix)
 
     def settings_hash(self) -> str:
         digest = hashlib.sha256(f"{READER_VERSION}:{self.kind}:{self.book!r}".encode())
@@ -131,13 +134,11 @@ class SiteReader:
 
     def read(self, declared: Declared, place: Place, data: bytes) -> Lesson:
         text = decode(declared.source_file, data)
-        includes: list[str] = []
-        warnings: list[str] = []
-        source = self.source(text)
-        source = self.prepare(source, declared.source_file, includes, warnings)
-        blocks = read_blocks(source, self.dialect(declared.source_file))
+        page = Page(declared.source_file, self.source(text))
+        dialect = self.prepare(page)
+        blocks = read_blocks(page.source, dialect)
         if sum(len(block.text.strip()) for block in blocks) < _MIN_VISIBLE:
-            warnings.append(
+            page.warnings.append(
                 f"{declared.source_file} has fewer than {_MIN_VISIBLE} visible characters; "
                 "nothing of it is indexed."
             )
@@ -153,8 +154,8 @@ class SiteReader:
             proficiency_level=declared.proficiency_level,
             layer=declared.layer,
             blocks=tuple(blocks),
-            includes=tuple(dict.fromkeys(includes)),
-            warnings=(*declared.warnings, *place.warnings, *dict.fromkeys(warnings)),
+            includes=tuple(dict.fromkeys(page.includes)),
+            warnings=(*declared.warnings, *place.warnings, *dict.fromkeys(page.warnings)),
         )
 
     # Helpers -------------------------------------------------------------------------------
@@ -204,6 +205,8 @@ class SiteReader:
         return Position(name, title, chapter, chapter_title, number)
 
     def _named_numbers(self, source_file: str) -> tuple[int | None, int | None]:
+        if not self.names_carry_numbers:
+            return None, None
         stem = Path(source_file).stem
         both = chapter_and_lesson(stem)
         if both is not None:
@@ -253,4 +256,6 @@ def page_url(base_url: str | None, path: str) -> str:
 def _module_field(fields: dict[str, Any]) -> str | None:
     # A bare number names no module; the folder does.
     value = fields.get("module")
-    return value.strip() or None if isinstance(value, str) and not value.strip().isdecimal() else None
+    return (
+        value.strip() or None if isinstance(value, str) and not value.strip().isdecimal() else None
+    )

@@ -2,26 +2,30 @@
 
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from askbook.ingestion.readers.base import Discovery
 
 SUFFIXES = (".md", ".mdx", ".markdown")
-_SKIPPED_FOLDERS = frozenset(("node_modules", "build", "__pycache__", "dist", "site-packages"))
+_SKIPPED_FOLDERS = frozenset(("node_modules", "build", "__pycache__"))
 
 
-def walk(root: Path, is_partial: Callable[[str], bool]) -> Discovery:
-    """The Markdown files below `root` in natural order; `is_partial` tells by name what is no lesson."""
+def walk(root: Path, partial_prefix: str | None) -> Discovery:
+    """The Markdown files below `root` in natural order; names with the prefix are no lessons."""
     files: list[str] = []
     warnings: list[str] = []
     boundary = root.resolve()
+
+    def is_partial(name: str) -> bool:
+        return partial_prefix is not None and name.startswith(partial_prefix)
 
     def visit(folder: Path, relative: str, ancestors: tuple[Path, ...]) -> None:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: natural_key(entry.name))
         except OSError as error:
-            warnings.append(f"{relative or '.'} cannot be read ({error.strerror}); it was left out.")
+            warnings.append(
+                f"{relative or '.'} cannot be read ({error.strerror}); it was left out."
+            )
             return
         for entry in entries:
             path = f"{relative}/{entry.name}" if relative else entry.name
@@ -39,6 +43,8 @@ def walk(root: Path, is_partial: Callable[[str], bool]) -> Discovery:
                 continue
             if is_folder:
                 if entry.name in _SKIPPED_FOLDERS or is_partial(entry.name):
+                    if entry.name == "build" and any(Path(entry.path).glob("*.md*")):
+                        warnings.append(f"{path} was taken for build output; it was left out.")
                     continue
                 real = target or Path(entry.path).resolve()
                 if real in ancestors:
@@ -64,4 +70,7 @@ def path_key(path: str) -> tuple[tuple[int, int, tuple[tuple[int, int, str], ...
     *folders, name = path.split("/")
     stem = name.rsplit(".", 1)[0].lower()
     is_index = stem in ("index", "readme", "_index")
-    return (*((0, 1, natural_key(folder)) for folder in folders), (0, 0 if is_index else 1, natural_key(name)))
+    return (
+        *((0, 1, natural_key(folder)) for folder in folders),
+        (0, 0 if is_index else 1, natural_key(name)),
+    )

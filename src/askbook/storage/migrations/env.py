@@ -4,8 +4,6 @@ from alembic import context
 
 from askbook.storage.tables import metadata
 
-context.configure(
-    connection=context.config.attributes["connection"], target_metadata=metadata
-)
+context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
 with context.begin_transaction():
     context.run_migrations()

@@ -62,9 +62,7 @@ def upgrade() -> None:
         sa.Column("error_message", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("job_id"),
     )
-    op.create_index(
-        "idx_jobs_book", "ingestion_jobs", ["book_id", "status"], unique=False
-    )
+    op.create_index("idx_jobs_book", "ingestion_jobs", ["book_id", "status"], unique=False)
     op.create_table(
         "lessons",
         sa.Column("book_id", sa.String(length=200), nullable=False),
@@ -89,9 +87,7 @@ def upgrade() -> None:
         sa.Column("ingested_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("book_id", "source_file"),
     )
-    op.create_index(
-        "idx_lessons_parent", "lessons", ["book_id", "parent_doc_id"], unique=False
-    )
+    op.create_index("idx_lessons_parent", "lessons", ["book_id", "parent_doc_id"], unique=False)
     op.create_table(
         "vectors",
         sa.Column("fingerprint", sa.Text(), nullable=False),

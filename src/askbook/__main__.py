@@ -1,0 +1,5 @@
+"""`python -m askbook`."""
+
+from askbook.cli.main import main
+
+main()

@@ -1,0 +1,1 @@
+"""The HTTP interface: routes, schemas and error bodies over one running `Askbook`."""

@@ -1,0 +1,36 @@
+"""Builds the HTTP application around one running `Askbook`."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from askbook import __version__
+from askbook.api import errors
+from askbook.api.middleware import Envelope
+from askbook.api.routes import chat, health, page, read, search
+from askbook.bootstrap import Askbook
+from askbook.config import Settings
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The application; books are opened when it starts and closed when it stops."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with Askbook(settings) as askbook:
+            app.state.askbook = askbook
+            yield
+
+    app = FastAPI(
+        title="askbook",
+        version=__version__,
+        summary="Answers from a book, with the exact place, or says that it is not in the book.",
+        lifespan=lifespan,
+    )
+    errors.install(app)
+    for routes in (chat, search, read, health, page):
+        app.include_router(routes.router)
+    app.mount("/assets", page.assets(), name="assets")
+    app.add_middleware(Envelope)
+    return app

@@ -1,0 +1,119 @@
+"""Error bodies and HTTP statuses: one shape for every failure, never a stack trace."""
+
+import structlog
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException as StarletteHTTPException
+
+from askbook.api.schemas import iso_now
+from askbook.errors import AskbookError
+
+log = structlog.get_logger(__name__)
+
+STATUS: dict[str, int] = {
+    "invalid_input": 422,
+    "not_found": 404,
+    "conflict": 409,
+    "illegal_transition": 409,
+    "configuration_error": 500,
+    "embedder_mismatch": 503,
+    "service_unavailable": 503,
+    "data_directory_busy": 503,
+    "data_directory_corrupt": 503,
+    "storage_full": 503,
+    "validation_failed": 422,
+}
+_CODES = {
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    415: "unsupported_media_type",
+}
+
+
+def install(app: FastAPI) -> None:
+    """Answer every failure of `app` in the one shape."""
+    app.add_exception_handler(AskbookError, _askbook_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(StarletteHTTPException, _http_error)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def error_response(
+    request: Request,
+    status: int,
+    code: str,
+    message: str,
+    suggestion: str = "",
+    details: object = None,
+) -> JSONResponse:
+    return JSONResponse(
+        {
+            "error": code,
+            "message": message,
+            "suggestion": suggestion,
+            "details": details or {},
+            "timestamp": iso_now(),
+            "request_id": getattr(request.state, "request_id", ""),
+        },
+        status_code=status,
+    )
+
+
+async def _askbook_error(request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, AskbookError):
+        raise error
+    status = STATUS.get(error.code, 500)
+    if status >= 500:
+        log.error("request_failed", code=error.code, message=error.message)
+    return error_response(
+        request, status, error.code, error.message, error.suggestion, error.details
+    )
+
+
+async def _validation_error(request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    problems = [
+        {
+            "field": ".".join(str(part) for part in item["loc"] if part != "body") or "body",
+            "message": item["msg"],
+        }
+        for item in error.errors()
+    ]
+    first = problems[0] if problems else {"field": "body", "message": "is not valid"}
+    # A body that is no JSON at all is a bad request; one with wrong values is unprocessable.
+    malformed = any(item["type"] == "json_invalid" for item in error.errors())
+    return error_response(
+        request,
+        400 if malformed else 422,
+        "bad_request" if malformed else "invalid_input",
+        f"{first['field']}: {first['message']}.",
+        "Correct the request; GET /docs describes every field.",
+        {"problems": problems},
+    )
+
+
+async def _http_error(request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, HTTPException | StarletteHTTPException):
+        raise error
+    response = error_response(
+        request, error.status_code, _CODES.get(error.status_code, "http_error"), f"{error.detail}."
+    )
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+    log.error("unexpected_error", exc_info=error)
+    return error_response(
+        request,
+        500,
+        "internal_error",
+        "Something went wrong on our side.",
+        "Try again; if it stays, look for the request id in the server's log.",
+    )

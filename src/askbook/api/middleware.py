@@ -1,0 +1,94 @@
+"""Request ids, security headers and a body limit on every answer."""
+
+import uuid
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from askbook.api.schemas import iso_now
+
+MAX_BODY = 1_000_000
+_SECURITY = {
+    "Content-Security-Policy": (
+        "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; "
+        "form-action 'self'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+}
+_DOCS = ("/docs", "/redoc")
+
+
+class Envelope:
+    """Wraps the whole application."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")
+        request_id = (
+            given if given.isascii() and 0 < len(given) <= 64 and given.isprintable() else ""
+        )
+        request_id = request_id or uuid.uuid4().hex
+        scope.setdefault("state", {})["request_id"] = request_id
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answer = MutableHeaders(scope=message)
+                answer["X-Request-ID"] = request_id
+                for name, value in _SECURITY.items():
+                    if name != "Content-Security-Policy" or scope["path"] not in _DOCS:
+                        answer.setdefault(name, value)
+            await send(message)
+
+        try:
+            if (length := headers.get("content-length", "")).isdigit() and int(length) > MAX_BODY:
+                await _too_large(request_id)(scope, receive, send_with_headers)
+                return
+            await self._app(scope, _limited(receive), send_with_headers)
+        except _BodyTooLarge:
+            await _too_large(request_id)(scope, receive, send_with_headers)
+        finally:
+            structlog.contextvars.unbind_contextvars("request_id")
+
+
+class _BodyTooLarge(Exception):
+    """A chunked body went over the limit."""
+
+
+def _limited(receive: Receive) -> Receive:
+    read = 0
+
+    async def limited() -> Message:
+        nonlocal read
+        message = await receive()
+        if message["type"] == "http.request":
+            read += len(message.get("body", b""))
+            if read > MAX_BODY:
+                raise _BodyTooLarge
+        return message
+
+    return limited
+
+
+def _too_large(request_id: str) -> JSONResponse:
+    return JSONResponse(
+        {
+            "error": "too_large",
+            "message": f"The request body is over {MAX_BODY} bytes.",
+            "suggestion": "Send a shorter question.",
+            "details": {},
+            "timestamp": iso_now(),
+            "request_id": request_id,
+        },
+        status_code=413,
+    )

@@ -1,0 +1,227 @@
+"""Request and response bodies. What enters is validated here, once."""
+
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from askbook.agent.response import DISPLAY_LENGTH, AgentResponse, Citation
+from askbook.book import Book, HardwareTier, ProficiencyLevel, TeachingLayer
+from askbook.bootstrap import Scope
+from askbook.retrieval.confidence import ConfidenceLevel
+from askbook.retrieval.query import SearchMode, SearchResult
+
+MAX_METADATA = 50
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=False)
+
+
+class ChatRequest(_Body):
+    """A question; filters narrow what may be found and never widen what the caller may see."""
+
+    message: str = Field(min_length=1, max_length=1000)
+    session_id: str | None = None
+    stream: bool = False
+    top_k: int = Field(5, ge=1, le=10)
+    similarity_threshold: float = Field(0.0, ge=0.0, le=1.0)
+    book_id: str | None = None
+    module: str | None = None
+    hardware_tier: HardwareTier | None = None
+    proficiency_levels: list[ProficiencyLevel] | None = None
+    layer: TeachingLayer | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict, max_length=MAX_METADATA)
+
+    @field_validator("message")
+    @classmethod
+    def _not_blank(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("must not be empty")
+        return value.strip()
+
+    @field_validator("session_id")
+    @classmethod
+    def _uuid4(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            parsed = uuid.UUID(value)
+        except ValueError as error:
+            raise ValueError("must be a UUID v4") from error
+        if parsed.version != 4:
+            raise ValueError("must be a UUID v4")
+        return str(parsed)
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(
+            book_id=self.book_id,
+            module=self.module,
+            hardware_tier=self.hardware_tier,
+            proficiency_levels=tuple(self.proficiency_levels) if self.proficiency_levels else None,
+            layer=self.layer,
+        )
+
+
+class SearchRequest(_Body):
+    """A search with every filter."""
+
+    text: str = Field(min_length=3, max_length=1000)
+    book_id: str | None = None
+    hardware_tier_filter: HardwareTier | None = None
+    module_filter: str | None = None
+    chapter_min: int | None = Field(None, ge=0)
+    chapter_max: int | None = Field(None, ge=0)
+    lesson_filter: int | None = Field(None, ge=0)
+    proficiency_levels: list[ProficiencyLevel] | None = None
+    layer_filter: TeachingLayer | None = None
+    parent_doc_id: str | None = None
+    limit: int = Field(5, ge=1, le=20)
+    mode: SearchMode = "hybrid"
+    explain: bool = False
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(
+            book_id=self.book_id,
+            hardware_tier=self.hardware_tier_filter,
+            module=self.module_filter,
+            chapter_min=self.chapter_min,
+            chapter_max=self.chapter_max,
+            lesson=self.lesson_filter,
+            proficiency_levels=tuple(self.proficiency_levels) if self.proficiency_levels else None,
+            layer=self.layer_filter,
+            parent_doc_id=self.parent_doc_id,
+        )
+
+
+class Source(BaseModel):
+    """A cited chunk, short enough to show."""
+
+    chunk_text: str
+    similarity_score: float
+    chapter: str
+    section: str
+    url: str
+    chunk_index: int
+    chunk_id: str
+    page_title: str
+    rank: int
+
+    @classmethod
+    def of(cls, result: SearchResult, url: str) -> "Source":
+        return cls(
+            chunk_text=result.text[:DISPLAY_LENGTH],
+            similarity_score=result.score,
+            chapter=result.chapter,
+            section=result.section,
+            url=url,
+            chunk_index=result.chunk.metadata.chunk_index,
+            chunk_id=result.chunk_id,
+            page_title=result.page_title,
+            rank=result.rank,
+        )
+
+
+class CitationBody(BaseModel):
+    """A place in the book that supports the answer."""
+
+    n: int
+    page_title: str
+    section_title: str | None
+    page_url: str
+    url: str
+    module_name: str
+    chunk_id: str
+    quote: str
+    quote_start: int
+    quote_end: int
+
+    @classmethod
+    def of(cls, citation: Citation) -> "CitationBody":
+        return cls(**{name: getattr(citation, name) for name in cls.model_fields})
+
+
+class Timings(BaseModel):
+    retrieval_time_ms: float
+    generation_time_ms: float
+    total_time_ms: float
+
+
+class ChatResponse(BaseModel):
+    """An answer or a refusal, as HTTP clients see it."""
+
+    response: str
+    confidence: float
+    confidence_level: ConfidenceLevel
+    should_answer: bool
+    sources: list[Source]
+    citations: list[CitationBody]
+    session_id: str
+    timestamp: str
+    state: str
+    model: str
+    book_id: str
+    metrics: dict[str, Any]
+    timings: Timings
+    info: list[str]
+
+    @classmethod
+    def of(cls, answer: AgentResponse, session_id: str) -> "ChatResponse":
+        urls = {citation.chunk_id: citation.url for citation in answer.citations}
+        return cls(
+            response=answer.answer,
+            confidence=answer.confidence,
+            confidence_level=answer.confidence_level,
+            should_answer=answer.should_answer,
+            sources=[Source.of(s, urls.get(s.chunk_id, s.url)) for s in answer.sources],
+            citations=[CitationBody.of(citation) for citation in answer.citations],
+            session_id=session_id,
+            timestamp=iso_now(),
+            state=answer.state,
+            model=answer.model,
+            book_id=answer.book_id,
+            metrics=answer.metrics.to_json(),
+            timings=Timings(
+                retrieval_time_ms=answer.retrieval_time_ms,
+                generation_time_ms=answer.generation_time_ms,
+                total_time_ms=answer.total_time_ms,
+            ),
+            info=list(answer.info),
+        )
+
+
+class BookInfo(BaseModel):
+    book_id: str
+    title: str
+    lessons: int
+    chunks: int
+    modules: list[str]
+    examples: list[str]
+
+    @classmethod
+    def of(cls, book: Book, lessons: int, chunks: int, examples: list[str]) -> "BookInfo":
+        return cls(
+            book_id=book.book_id,
+            title=book.title,
+            lessons=lessons,
+            chunks=chunks,
+            modules=[module.name for module in book.modules],
+            examples=examples,
+        )
+
+
+class Info(BaseModel):
+    name: str
+    version: str
+    model: str
+    embedder: str
+    books: list[BookInfo]
+    default_book: str | None
+
+
+def iso_now() -> str:
+    """The time as ISO 8601 with milliseconds and Z."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,129 @@
+"""Asks one question and keeps what is needed to score it: the ranked documents, spans, confidence, time."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from askbook.agent.response import AgentResponse
+from askbook.bootstrap import Askbook
+from askbook.chat import ChatTurns
+from askbook.evaluation.answers import AnswerOutcome, read_answer
+from askbook.evaluation.configurations import CONFIGURATIONS, DEFAULT, Configuration, Searchers
+from askbook.evaluation.corpus import BOOK_ID, Corpus
+from askbook.evaluation.datasets import Question
+from askbook.evaluation.metrics import Span
+from askbook.retrieval.calibration import choose_calibration
+from askbook.retrieval.confidence import assess
+from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.query import MAX_LIMIT, MAX_QUESTION, SearchQuery
+
+RANKED = 10
+"""Different documents to be ranked, as far as there are so many."""
+FIRST_LIMIT = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one question gave under one configuration; plain values, so that it can be kept as JSON."""
+
+    qid: str
+    ranked: list[str]
+    spans: list[Span]
+    confidence: float
+    answered: bool
+    latency_ms: float
+    top_score: float = 0.0
+    answer: AnswerOutcome | None = None
+    notes: list[str] = field(default_factory=list[str])
+
+    @classmethod
+    def from_json(cls, row: dict[str, Any]) -> "Outcome":
+        answer = row.pop("answer")
+        spans = [(str(d), int(s), int(e)) for d, s, e in row.pop("spans")]
+        return cls(**row, spans=spans, answer=None if answer is None else AnswerOutcome(**answer))
+
+
+class Asker:
+    """Puts questions to one indexed corpus."""
+
+    def __init__(self, askbook: Askbook, corpus: Corpus) -> None:
+        self._askbook = askbook
+        self._corpus = corpus
+        self._searchers = Searchers(askbook)
+        fingerprint = str(askbook.embedder.fingerprint)
+        self._calibrations = {
+            judged: choose_calibration(fingerprint, judged=judged) for judged in (True, False)
+        }
+        judged = askbook.judge is not None
+        self._turns = ChatTurns(
+            self._searchers.of(CONFIGURATIONS[DEFAULT]),
+            self._searchers.judge,
+            askbook.settings.confidence,
+            self._calibrations[judged],
+        )
+
+    async def ask(
+        self, question: Question, text: str, chosen: Configuration, *, with_answer: bool = False
+    ) -> Outcome:
+        """One search as a reader would make it, then on until enough documents are ranked."""
+        notes: list[str] = []
+        if len(text) > MAX_QUESTION:
+            notes.append(f"cut to {MAX_QUESTION} characters")
+            text = text[:MAX_QUESTION]
+        started = time.perf_counter()
+        context = await self.search(text, chosen, self._askbook.settings.retrieval.top_k)
+        latency = (time.perf_counter() - started) * 1000
+        judged = chosen.judged and self._askbook.judge is not None
+        metrics = assess(context, self._askbook.settings.confidence, self._calibrations[judged])
+        return Outcome(
+            qid=question.qid,
+            ranked=await self._ranked(text, chosen),
+            spans=[self._span(context, i) for i in range(len(context.results))],
+            confidence=metrics.confidence,
+            answered=metrics.should_answer,
+            latency_ms=latency,
+            top_score=max(context.scores, default=0.0),
+            answer=await self._answer(question, text) if with_answer else None,
+            notes=notes,
+        )
+
+    async def search(self, text: str, chosen: Configuration, limit: int) -> RetrievalContext:
+        """What this configuration finds, with no reader filter."""
+        return await self._searchers.of(chosen).search(self._query(text, chosen, limit))
+
+    async def _ranked(self, text: str, chosen: Configuration) -> list[str]:
+        documents: list[str] = []
+        for limit in (FIRST_LIMIT, MAX_LIMIT):
+            context = await self.search(text, chosen, limit)
+            files = (result.chunk.metadata.source_file for result in context.results)
+            documents = list(dict.fromkeys(self._corpus.place(file).doc_id for file in files))
+            if len(documents) >= RANKED or len(context.results) < limit:
+                break
+        return documents[:RANKED]
+
+    async def _answer(self, question: Question, text: str) -> AnswerOutcome:
+        book = (await self._askbook.book(BOOK_ID)).book
+        query = self._query(text, CONFIGURATIONS[DEFAULT], self._askbook.settings.retrieval.top_k)
+        response = await self._turns.answer(query, book)
+        return read_answer(response, question, self._documents(response), book.disclaimer)
+
+    def _documents(self, response: AgentResponse) -> dict[str, str]:
+        """The document of every cited chunk."""
+        return {
+            source.chunk_id: self._corpus.place(source.chunk.metadata.source_file).doc_id
+            for source in response.sources
+        }
+
+    def _span(self, context: RetrievalContext, number: int) -> Span:
+        metadata = context.results[number].chunk.metadata
+        place = self._corpus.place(metadata.source_file)
+        return (
+            place.doc_id,
+            max(0, metadata.char_start - place.offset),
+            max(0, metadata.char_end - place.offset),
+        )
+
+    def _query(self, text: str, chosen: Configuration, limit: int) -> SearchQuery:
+        return SearchQuery(
+            text=text, book_id=BOOK_ID, hardware_tier_filter=4, limit=limit, mode=chosen.mode
+        )

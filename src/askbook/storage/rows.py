@@ -1,0 +1,142 @@
+"""Rows of the library's tables as values, and the few statements all repositories share."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from askbook.book import Book, DocumentChunk, Heading, Module
+
+PARAMETERS = 900
+"""Ids per statement: both databases take more, but plans and memory stay small."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShelvedBook:
+    """A book as it was last ingested."""
+
+    book: Book
+    folder: str
+    fingerprint: str
+    settings_hash: str
+    last_full_ingest: datetime | None = None
+    last_incremental_update: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShelvedLesson:
+    """A lesson as it was last ingested, with what decides whether to read it again."""
+
+    book_id: str
+    source_file: str
+    position: int
+    file_hash: str
+    inputs_hash: str
+    module: str
+    chapter: int
+    lesson: int
+    parent_doc_id: str
+    page_title: str
+    url: str
+    headings: tuple[Heading, ...]
+    includes: tuple[str, ...]
+    declared: dict[str, Any]
+    place: dict[str, Any]
+    warnings: tuple[str, ...]
+    chunk_count: int
+    version: int
+    created_at: datetime
+    ingested_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRow:
+    """A chunk as stored: the hash of its embedded text, which names its cached vector, and its payload."""
+
+    text_hash: str
+    payload: dict[str, Any]
+
+
+def slices(items: Sequence[str]) -> list[list[str]]:
+    """Distinct items, in parts small enough for one statement."""
+    unique = list(dict.fromkeys(items))
+    return [unique[start : start + PARAMETERS] for start in range(0, len(unique), PARAMETERS)]
+
+
+async def upsert(connection: AsyncConnection, table: Any, rows: Sequence[dict[str, Any]]) -> None:
+    """Insert rows, replacing those with the same key."""
+    if not rows:
+        return
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    statement: Any = dialect.insert(table)
+    keys: list[str] = [column.name for column in table.primary_key]
+    values: dict[str, Any] = {
+        column.name: statement.excluded[column.name]
+        for column in table.columns
+        if column.name not in keys
+    }
+    if values:
+        statement = statement.on_conflict_do_update(index_elements=keys, set_=values)
+    else:
+        statement = statement.on_conflict_do_nothing()
+    await connection.execute(statement, list(rows))
+
+
+def chunk_of(row: Any) -> DocumentChunk:
+    return DocumentChunk.from_payload(row.chunk_id, row.payload)
+
+
+def book_of(row: Any) -> ShelvedBook:
+    manifest = dict(row.manifest)
+    manifest["modules"] = tuple(
+        Module(m["name"], m["title"], tuple(m["aliases"])) for m in manifest["modules"]
+    )
+    return ShelvedBook(
+        book=Book(**manifest),
+        folder=row.folder,
+        fingerprint=row.fingerprint,
+        settings_hash=row.settings_hash,
+        last_full_ingest=utc(row.last_full_ingest),
+        last_incremental_update=utc(row.last_incremental_update),
+    )
+
+
+def lesson_of(row: Any) -> ShelvedLesson:
+    values = {name: getattr(row, name) for name in ShelvedLesson.__slots__}
+    values["headings"] = tuple(Heading(*heading) for heading in row.headings)
+    values["includes"] = tuple(row.includes)
+    values["warnings"] = tuple(row.warnings)
+    values["created_at"] = utc(row.created_at)
+    values["ingested_at"] = utc(row.ingested_at)
+    return ShelvedLesson(**values)
+
+
+def book_row(shelved: ShelvedBook) -> dict[str, Any]:
+    return {
+        "book_id": shelved.book.book_id,
+        "title": shelved.book.title,
+        "folder": shelved.folder,
+        "manifest": asdict(shelved.book),
+        "fingerprint": shelved.fingerprint,
+        "settings_hash": shelved.settings_hash,
+        "last_full_ingest": shelved.last_full_ingest,
+        "last_incremental_update": shelved.last_incremental_update,
+    }
+
+
+def lesson_row(lesson: ShelvedLesson) -> dict[str, Any]:
+    row = {name: getattr(lesson, name) for name in lesson.__slots__}
+    row["headings"] = [[h.level, h.title, h.anchor] for h in lesson.headings]
+    row["includes"] = list(lesson.includes)
+    row["warnings"] = list(lesson.warnings)
+    return row
+
+
+def utc(moment: datetime | None) -> Any:
+    """SQLite forgets the time zone; everything stored is UTC."""
+    if moment is None or moment.tzinfo is not None:
+        return moment
+    return moment.replace(tzinfo=UTC)

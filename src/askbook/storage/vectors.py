@@ -1,0 +1,56 @@
+"""Vectors already computed, by embedder and text: what was embedded once is not embedded again."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from sqlalchemy import and_, delete, select
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from askbook.book import Vector
+from askbook.storage.rows import slices, upsert
+from askbook.storage.tables import chunks, vectors
+
+
+class VectorCache:
+    """Vectors that outlive the chunks they were made for."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def find(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, Vector]:
+        found: dict[str, Vector] = {}
+        async with self._engine.connect() as connection:
+            for part in slices(hashes):
+                rows = await connection.execute(
+                    select(vectors.c.text_hash, vectors.c.vector).where(
+                        vectors.c.fingerprint == fingerprint,
+                        vectors.c.text_hash.in_(part),
+                    )
+                )
+                for row in rows:
+                    found[row.text_hash] = np.frombuffer(row.vector, dtype=np.float32)
+        return found
+
+    async def save(self, fingerprint: str, computed: dict[str, Vector]) -> None:
+        rows = [
+            {
+                "fingerprint": fingerprint,
+                "text_hash": text_hash,
+                "vector": vector.tobytes(),
+            }
+            for text_hash, vector in computed.items()
+        ]
+        async with self._engine.begin() as connection:
+            await upsert(connection, vectors, rows)
+
+    async def forget(self, fingerprint: str, book_id: str) -> None:
+        """Drop cached vectors that only this book uses, so that a recreate embeds afresh."""
+        mine = select(chunks.c.text_hash).where(chunks.c.book_id == book_id)
+        others = select(chunks.c.text_hash).where(chunks.c.book_id != book_id)
+        condition = and_(
+            vectors.c.fingerprint == fingerprint,
+            vectors.c.text_hash.in_(mine),
+            vectors.c.text_hash.not_in(others),
+        )
+        async with self._engine.begin() as connection:
+            await connection.execute(delete(vectors).where(condition))
