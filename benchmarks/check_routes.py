@@ -137,7 +137,11 @@ def _count(texts: Sequence[str]) -> list[int]:
 
 def _page_ids(build: Path, path: str) -> set[str] | None:
     relative = unquote(path).strip("/")
-    for name in (f"{relative}/index.html", f"{relative}.html", "index.html" if not relative else ""):
+    for name in (
+        f"{relative}/index.html",
+        f"{relative}.html",
+        "index.html" if not relative else "",
+    ):
         file = build / name.lstrip("/")
         if name and file.is_file():
             parser = _Ids()

@@ -1,6 +1,6 @@
 """Builds the HTTP application around one running `Askbook`."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
@@ -17,7 +17,7 @@ def create_app(settings: Settings) -> FastAPI:
     """The application; books are opened when it starts and closed when it stops."""
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with Askbook(settings) as askbook:
             app.state.askbook = askbook
             yield

@@ -1,7 +1,7 @@
 """Makes any corpus a book and indexes it through the real pipeline, in a cache of its own beside the data directory.
 
-A cached index is found by the corpus's content and the embedder's fingerprint. When the code that reads or
-splits has changed since, the lessons are read again; texts that stayed the same keep their vectors.
+A cached index is found by the corpus's content and the embedder. When the code that reads or splits has
+changed since, the lessons are read again; texts that stayed the same keep their vectors.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from askbook.book import IngestionMode
 from askbook.bootstrap import Askbook
 from askbook.evaluation.datasets import Passage, read_passages
 from askbook.ingestion import readers, splitting
@@ -48,10 +49,10 @@ def cache_beside(data_dir: Path) -> Path:
     return data_dir.with_name(f"{data_dir.name or 'askbook'}-eval")
 
 
-def prepare_corpus(source: Path, cache: Path, fingerprint: str) -> Corpus:
-    """The corpus as a folder of lessons, written once per content."""
+def prepare_corpus(source: Path, cache: Path, embedder: str) -> Corpus:
+    """The corpus as a folder of lessons, written once per content; its index is found by `embedder`."""
     content = _content_hash(source)
-    key = hashlib.sha256(f"{content}:{fingerprint}".encode()).hexdigest()[:16]
+    key = hashlib.sha256(f"{content}:{embedder}".encode()).hexdigest()[:16]
     data_dir = cache / key
     if source.is_dir():
         return Corpus(source, data_dir, content)
@@ -69,12 +70,17 @@ def prepare_corpus(source: Path, cache: Path, fingerprint: str) -> Corpus:
 async def index_corpus(askbook: Askbook, corpus: Corpus) -> AsyncIterator[Progress]:
     """Bring the index up to date; nothing happens when neither corpus nor code has changed."""
     state = corpus.data_dir / STATE_FILE
-    current = {"content": corpus.content, "code": _code_hash()}
-    known = json.loads(state.read_text(encoding="utf-8")) if state.exists() else {}
+    fingerprint = str(askbook.embedder.fingerprint)
+    current = {"content": corpus.content, "code": _code_hash(), "fingerprint": fingerprint}
+    known: dict[str, str] = (
+        json.loads(state.read_text(encoding="utf-8")) if state.exists() else {}
+    )
     if known == current:
         return
-    started = await askbook.library.book(BOOK_ID) is not None
-    mode = "full" if started and known else "incremental"
+    shelved = await askbook.library.book(BOOK_ID)
+    mode: IngestionMode = "full" if shelved and known else "incremental"
+    if shelved is not None and shelved.fingerprint != fingerprint:
+        mode = "recreate"
     async for progress in askbook.ingest(corpus.folder, BOOK_ID, mode):
         yield progress
     state.write_text(json.dumps(current), encoding="utf-8")

@@ -128,7 +128,6 @@ class _Row(BaseModel):
     history_user: list[str] | None = None
     kind: str | None = None
     self_contained: bool | None = None
-    answerability: str | None = None
 
 
 def _question(raw: dict[str, Any], grades: Mapping[str, Mapping[str, int]]) -> Question:
@@ -145,7 +144,6 @@ def _question(raw: dict[str, Any], grades: Mapping[str, Mapping[str, int]]) -> Q
     named = {
         "kind": row.kind,
         "self_contained": None if row.self_contained is None else str(row.self_contained).lower(),
-        "answerability": row.answerability,
     }
     return Question(
         qid=row.qid,

@@ -98,18 +98,15 @@ async def evaluate(
     dataset: Dataset,
     request: Request,
     *,
-    embedder: Embedder,
+    embedder: Embedder | None = None,
     judge: Judge | None = None,
 ) -> AsyncIterator[EvaluationEvent]:
     """Measure a dataset; the last event is `Evaluated`."""
     cache = cache_beside(settings.storage.data_dir)
-    corpus = prepare_corpus(dataset.corpus, cache, str(embedder.fingerprint))
-    own = replace(
-        settings,
-        storage=settings.storage.model_copy(
-            update={"data_dir": corpus.data_dir, "database_url": None}
-        ),
-    )
+    named = settings.embedder.model_dump_json() if embedder is None else str(embedder.fingerprint)
+    corpus = prepare_corpus(dataset.corpus, cache, named)
+    place = {"data_dir": corpus.data_dir, "database_url": None}
+    own = replace(settings, storage=settings.storage.model_copy(update=place))
     async with Askbook(own, embedder=embedder, judge=judge) as askbook:
         async for progress in index_corpus(askbook, corpus):
             counts = progress.job.counts

@@ -238,8 +238,8 @@ def test_details_and_images_keep_their_words(write: Write) -> None:
 
 
 def test_a_comparison_is_not_a_tag(write: Write) -> None:
-    text = page(write, "If a < b and Vec<T> holds, then 3 <4 and x<y.\n")
-    assert text == "If a < b and Vec<T> holds, then 3 <4 and x<y."
+    text = page(write, "If a < b and Vec<T> holds, then 3 <4 and <your name>.\n")
+    assert text == "If a < b and Vec<T> holds, then 3 <4 and <your name>."
 
 
 def test_spans_point_into_the_source(write: Write) -> None:

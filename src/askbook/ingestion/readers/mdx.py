@@ -30,6 +30,7 @@ _LINE_START = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:`{3,}|~{3,}
 _INDENT = re.compile(r"[ \t]*")
 _MATH_CLOSE = {"\\\\(": "\\\\)", "\\\\[": "\\\\]", "$$": "$$"}
 _HEADING_COMMENT = re.compile(r"\{/\*\s*#([\w.:-]+)\s*\*/\}[ \t]*$", re.M)
+_VOID = frozenset(("br", "hr", "img", "input", "wbr", "source", "track", "link", "meta"))
 _NO_TEXT = frozenset(("script", "style", "iframe", "svg", "video", "audio", "noscript", "head"))
 
 
@@ -195,9 +196,8 @@ class _Scanner:
         tag = javascript.read_tag(self.text, start)
         if tag is None:
             return start + 1
-        lone = not (tag.attributes or tag.closing or tag.self_closing or tag.name in self.closed)
-        if lone and tag.name and tag.name.lower() not in ("br", "hr", "img", "input", "wbr"):
-            return tag.end  # text such as Vec<T>
+        if not self._is_markup(tag):
+            return tag.end
         flow = not self.text[self.text.rfind("\n", 0, start) + 1 : start].strip()
         if tag.closing:
             self._close(tag.name)
@@ -217,10 +217,21 @@ class _Scanner:
                 scope = f"{specifier}@{start}"
                 self.edits.append(Edit(start, tag.end, f"\n\n{included.strip()}\n\n", scope))
                 return tag.end
-        if not tag.self_closing and flow and tag.name.lower() not in ("br", "hr", "img", "input"):
+        if not tag.self_closing and flow and tag.name.lower() not in _VOID:
             self.open.append((tag.name, None))
         self._replace(start, tag.end, self._tag_text(tag, flow))
         return tag.end
+
+    def _is_markup(self, tag: javascript.Tag) -> bool:
+        """Text such as `Vec<T>` or `<your name>` is no tag: nothing closes it, it has no values."""
+        return (
+            tag.closing
+            or tag.self_closing
+            or not tag.name
+            or tag.name in self.closed
+            or any(mark in tag.attributes for mark in "={")
+            or tag.name.lower() in _VOID
+        )
 
     def _tag_text(self, tag: javascript.Tag, flow: bool) -> str:
         lowered = tag.name.lower()
