@@ -15,7 +15,13 @@ from askbook.chat import ChatTurns
 from askbook.config import Settings, load_settings
 from askbook.embedding import Embedder
 from askbook.embedding.builtin import BuiltinEmbedder
-from askbook.errors import AskbookError, InvalidInput, NotFound, ServiceUnavailable
+from askbook.errors import (
+    AskbookError,
+    EmbedderMismatch,
+    InvalidInput,
+    NotFound,
+    ServiceUnavailable,
+)
 from askbook.index import ChunkIndex
 from askbook.index.edge import EdgeIndex
 from askbook.ingestion.jobs import IngestionJobs, Progress
@@ -137,8 +143,9 @@ class Askbook:
     ) -> tuple[SearchQuery, RetrievalContext]:
         """The best chunks for a question."""
         check_question(text)
-        shelved = await self.book(scope.book_id if scope else None)
-        query = await self._query(text, scope or Scope(), shelved.book, top_k, mode)
+        scope = scope or Scope()
+        book = await self._searchable(scope.book_id)
+        query = await self._query(text, scope, book, top_k, mode)
         return query, await self.searcher.search(query)
 
     async def ask(
@@ -146,9 +153,10 @@ class Askbook:
     ) -> AgentResponse:
         """An answer with citations, or an honest refusal."""
         check_question(text)
-        shelved = await self.book(scope.book_id if scope else None)
-        query = await self._query(text, scope or Scope(), shelved.book, top_k, "hybrid")
-        return await self.turns.answer(query, shelved.book)
+        scope = scope or Scope()
+        book = await self._searchable(scope.book_id)
+        query = await self._query(text, scope, book, top_k, "hybrid")
+        return await self.turns.answer(query, book)
 
     async def checks(self) -> "list[Check]":
         """Whether each part answers."""
@@ -171,14 +179,24 @@ class Askbook:
         known = ", ".join(s.book.book_id for s in shelved)
         if not shelved:
             raise NotFound("There is no book here yet.", "Ingest one with `askbook ingest PATH`.")
-        if book_id is None:
-            if len(shelved) > 1:
-                raise InvalidInput(f"There are several books: {known}.", "Name one with --book.")
-            return shelved[0]
+        if book_id is None and len(shelved) > 1:
+            raise InvalidInput(f"There are several books: {known}.", "Name one with --book.")
         for candidate in shelved:
-            if candidate.book.book_id == book_id:
+            if book_id in (None, candidate.book.book_id):
                 return candidate
         raise NotFound(f"There is no book {book_id!r}.", f"Known books: {known}.")
+
+    async def _searchable(self, book_id: str | None) -> Book:
+        """A book whose vectors the current embedder made."""
+        shelved = await self.book(book_id)
+        if shelved.fingerprint != str(self.embedder.fingerprint):
+            raise EmbedderMismatch(
+                f"Book {shelved.book.book_id!r} was indexed with the embedder "
+                f"{shelved.fingerprint}, but {self.embedder.fingerprint} is set.",
+                "Set ASKBOOK_EMBEDDER back, or index it again with "
+                "`askbook ingest PATH --mode recreate`.",
+            )
+        return shelved.book
 
     async def _query(
         self, text: str, scope: Scope, book: Book, top_k: int | None, mode: SearchMode

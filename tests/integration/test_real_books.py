@@ -140,7 +140,7 @@ def test_every_warning_is_true(folder: Path) -> None:
 def top_level_fences(source: str) -> list[str]:
     """The bodies of fenced blocks that start at the margin."""
     bodies: list[str] = []
-    lines = re.sub(r"<!--.*?-->", "", source, flags=re.S).split("\n")
+    lines = re.sub(r"^<!-- ```.*?-->", "", source, flags=re.S | re.M).split("\n")
     index = 0
     while index < len(lines):
         opening = re.match(r"(`{3,}|~{3,})[^`]*$", lines[index])

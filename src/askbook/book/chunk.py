@@ -1,6 +1,6 @@
 """The retrievable unit and its metadata, checked when made."""
 
-import uuid
+import re
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -171,6 +171,8 @@ class EmbeddedChunk:
 
 
 _METADATA_FIELDS = fields(DocumentMetadata)
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
 def _require(condition: bool, name: str, value: object, allowed: str) -> None:
@@ -179,12 +181,8 @@ def _require(condition: bool, name: str, value: object, allowed: str) -> None:
 
 
 def _is_uuid(value: str) -> bool:
-    try:
-        uuid.UUID(value)
-    except (ValueError, AttributeError, TypeError):
-        return False
-    return True
+    return _UUID.fullmatch(value) is not None
 
 
 def _is_sha256(value: str) -> bool:
-    return len(value) == 64 and all(c in "0123456789abcdef" for c in value)
+    return _SHA256.fullmatch(value) is not None

@@ -10,6 +10,8 @@ from askbook.book.chunk import MIN_TEXT_LENGTH
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？;])\s+|(?<=[。！？])")
 _WORD_END = re.compile(r"\s+")
 
+CountTokens = Callable[[Sequence[str]], list[int]]
+
 
 def joined(blocks: Sequence[Block]) -> str:
     """The text of a chunk: its blocks with a blank line between them.
@@ -29,7 +31,7 @@ def joined(blocks: Sequence[Block]) -> str:
 
 def cut_block(
     block: Block,
-    count_tokens: Callable[[Sequence[str]], list[int]],
+    count_tokens: CountTokens,
     room: int,
     first_room: int | None = None,
 ) -> list[tuple[Block, int]]:
@@ -57,46 +59,45 @@ def cut_block(
     return _placed(block, _merged_tiny(pieces))
 
 
-def _units(
-    text: str, count_tokens: Callable[[Sequence[str]], list[int]], limit: int
+def _units(text: str, count_tokens: CountTokens, limit: int) -> list[tuple[str, int]]:
+    """Lines with their ends and sizes; what is longer than `limit` is cut further."""
+    return _fitting(text.splitlines(keepends=True), count_tokens, limit, _FINER)
+
+
+def _fitting(
+    texts: list[str],
+    count_tokens: CountTokens,
+    limit: int,
+    finer: Sequence[Callable[[str], list[str]]],
 ) -> list[tuple[str, int]]:
-    """Lines with their ends, longer ones cut further, each with its size."""
-    lines = text.splitlines(keepends=True)
     units: list[tuple[str, int]] = []
-    for line, size in zip(lines, count_tokens(lines), strict=True):
-        if size <= limit:
-            units.append((line, size))
+    for text, size in zip(texts, count_tokens(texts), strict=True):
+        if size <= limit or len(text) < 2:
+            units.append((text, size))
         else:
-            units.extend(_cut_line(line, count_tokens, limit))
+            # The last way of cutting is used again until the parts fit.
+            units.extend(_fitting(finer[0](text), count_tokens, limit, finer[1:] or finer))
     return units
 
 
-def _cut_line(
-    line: str, count_tokens: Callable[[Sequence[str]], list[int]], limit: int
-) -> list[tuple[str, int]]:
-    waiting, done = [line], list[tuple[str, int]]()
-    sizes = count_tokens(waiting)
-    while waiting:
-        text, size = waiting.pop(), sizes.pop()
-        if size <= limit or len(text) < 2:
-            done.append((text, size))
-            continue
-        at = _middle(text)
-        halves = [text[at:], text[:at]]
-        waiting.extend(halves)
-        sizes.extend(count_tokens(halves))
-    return done
+def _sentences(text: str) -> list[str]:
+    return _after(_SENTENCE_END, text)
 
 
-def _middle(text: str) -> int:
-    """Where to halve a line: after the sentence, else the word, nearest to its middle."""
-    half = len(text) // 2
-    window = len(text) // 4
-    for pattern in (_SENTENCE_END, _WORD_END):
-        ends = [m.end() for m in pattern.finditer(text, half - window, half + window)]
-        if ends:
-            return min(ends, key=lambda end: abs(end - half))
-    return half
+def _words(text: str) -> list[str]:
+    return _after(_WORD_END, text)
+
+
+def _halves(text: str) -> list[str]:
+    return [text[: len(text) // 2], text[len(text) // 2 :]]
+
+
+_FINER = (_sentences, _words, _halves)
+
+
+def _after(pattern: re.Pattern[str], text: str) -> list[str]:
+    ends = [0, *(match.end() for match in pattern.finditer(text)), len(text)]
+    return [text[start:end] for start, end in zip(ends, ends[1:], strict=False) if end > start]
 
 
 def _merged_tiny(pieces: list[tuple[str, int]]) -> list[tuple[str, int]]:

@@ -4,7 +4,7 @@ Every visible character of the lesson lands in exactly one chunk. Sizes are real
 embedded: breadcrumb, newline, text and the embedder's two special tokens.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,7 +22,7 @@ from askbook.book import (
 from askbook.book.chunk import MIN_TEXT_LENGTH
 from askbook.ingestion.breadcrumbs import breadcrumb
 from askbook.ingestion.packing import Atom, pack
-from askbook.ingestion.pieces import cut_block, joined
+from askbook.ingestion.pieces import CountTokens, cut_block, joined
 
 SPLITTER_VERSION = 1
 """Raise it when the same lesson gives other chunks: lessons are then split again."""
@@ -32,8 +32,6 @@ _LEAD_IN_TOKENS = 60
 _BLANK_LINE = 2
 # Sums of separately counted pieces differ from the count of the whole by at most a few tokens.
 _DOUBT = 24
-
-CountTokens = Callable[[Sequence[str]], list[int]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from askbook.book import DocumentChunk, Vector
 from askbook.embedding import Embedder
-from askbook.errors import ConfigurationError, EmbedderMismatch, NotFound
+from askbook.errors import ConfigurationError
 from askbook.index import ChunkIndex, Hits
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.fusion import Candidate, fuse
@@ -57,9 +57,8 @@ class Searcher:
         self._weights = weights or SearchWeights()
 
     async def search(self, query: SearchQuery) -> RetrievalContext:
-        """The best chunks for a question, within its filters."""
+        """The best chunks for a question, within its filters; the book is known to be of this embedder."""
         started = time.perf_counter()
-        await self._check_book(query.book_id)
         vector = None if query.mode == "sparse" else await self._embedder.embed_query(query.text)
         hits, found = await self._visible(query, vector)
         info: list[str] = []
@@ -83,27 +82,12 @@ class Searcher:
             info=tuple(info),
         )
 
-    async def _check_book(self, book_id: str) -> None:
-        shelved = await self._library.book(book_id)
-        if shelved is None:
-            known = ", ".join(s.book.book_id for s in await self._library.books())
-            raise NotFound(
-                f"There is no book {book_id!r}.",
-                f"Known books: {known}." if known else "Ingest one with `askbook ingest PATH`.",
-            )
-        if shelved.fingerprint != str(self._embedder.fingerprint):
-            raise EmbedderMismatch(
-                f"Book {book_id!r} was indexed with the embedder {shelved.fingerprint}, but "
-                f"{self._embedder.fingerprint} is set.",
-                "Set ASKBOOK_EMBEDDER back, or index it again with "
-                "`askbook ingest PATH --mode recreate`.",
-            )
-
     async def _visible(
         self, query: SearchQuery, vector: Vector | None
     ) -> tuple[Hits, list[_Found]]:
         """The best candidates the database shows; searched anew when a switch hid some meanwhile."""
-        need = max(query.limit, JUDGED)
+        judged = query.mode == "hybrid" and self._judge is not None
+        need = max(query.limit, JUDGED) if judged else query.limit
         limit = max(CANDIDATES, 2 * need)
         text = None if query.mode == "dense" else query.text
         hits, found = Hits((), ()), list[_Found]()

@@ -1,0 +1,163 @@
+"""`make eval`: every development folder, our default against BM25 alone, dense alone and RRF 1:1, in one table.
+
+Outcomes are kept per folder, configuration and question, so that an interrupted run goes on where it stopped;
+they are forgotten when the code that searches or the calibration changes.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import evaluation_page
+from folders import DATA, REPOSITORY, Kind, folders, refusal_sets
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+import askbook.retrieval
+from askbook.config import Settings, load_settings
+from askbook.evaluation.configurations import DEFAULT, WHOLE_DOCUMENTS
+from askbook.evaluation.corpus import cache_beside
+from askbook.evaluation.datasets import Dataset, find_corpus, load_dataset
+from askbook.evaluation.run import Asked, Evaluated, Indexed, Request, evaluate
+
+SAMPLE = 300
+ANSWERED = 60
+FOREIGN = 150
+CONFIGURATIONS = (DEFAULT, "sparse", "dense", "rrf11")
+KNOWN_ANSWERS = ("ir_scifact_train", "ir_cranfield")
+SAMPLE_BOOK = REPOSITORY / "examples" / "physical-ai-book"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One dataset to run, and in which table it stands."""
+
+    dataset: Dataset
+    request: Request
+    kind: Kind | None = None
+
+
+def main() -> None:
+    options = _options()
+    settings = load_settings(data_dir=options.data_dir)
+    started = time.perf_counter()
+    results, skipped = asyncio.run(_run(settings, options))
+    minutes = (time.perf_counter() - started) / 60
+    header = evaluation_page.Header(
+        date=datetime.now(UTC).strftime("%Y-%m-%d"),
+        commit=_commit(),
+        sample="all questions" if options.full else f"a seeded sample of {SAMPLE} a folder",
+        minutes=minutes,
+    )
+    page = evaluation_page.render(header, results, skipped, settings.confidence)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(page, encoding="utf-8")
+    print(page)
+
+
+async def _run(
+    settings: Settings, options: argparse.Namespace
+) -> tuple[list[tuple[Kind | None, Evaluated]], dict[str, str]]:
+    skipped: dict[str, str] = {}
+    results: list[tuple[Kind | None, Evaluated]] = []
+    jobs = list(_jobs(options, skipped, cache_beside(settings.storage.data_dir) / "outcomes" / _state()))
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        whole = bar.add_task("Folders", total=len(jobs))
+        for job in jobs:
+            task = bar.add_task(job.dataset.name, total=None)
+            async for event in evaluate(settings, job.dataset, job.request):
+                match event:
+                    case Indexed(done, total):
+                        bar.update(task, completed=done, total=total or None)
+                    case Asked(name, done, total):
+                        text = f"{job.dataset.name} · {name}"
+                        bar.update(task, description=text, completed=done, total=total)
+                    case Evaluated():
+                        results.append((job.kind, event))
+            bar.remove_task(task)
+            bar.advance(whole)
+            if not sys.stderr.isatty():
+                print(f"{job.dataset.name} is done", file=sys.stderr, flush=True)
+    return results, skipped
+
+
+def _jobs(options: argparse.Namespace, skipped: dict[str, str], kept: Path) -> Iterator[Job]:
+    limit = None if options.full else SAMPLE
+    wanted = set(options.only or [])
+    for folder, reason in folders(options.data):
+        if wanted and folder.name not in wanted:
+            continue
+        if reason:
+            skipped[folder.name] = reason
+            continue
+        request = Request(
+            configurations=CONFIGURATIONS,
+            limit=limit,
+            answer_limit=None if options.full else ANSWERED,
+            outcomes=kept / folder.name,
+        )
+        dataset = load_dataset(folder)
+        if not dataset.questions[0].answers and dataset.questions[0].answerable is None:
+            request = Request(("retrieval",), CONFIGURATIONS, limit, outcomes=request.outcomes)
+        yield Job(dataset, request)
+        if folder.name in KNOWN_ANSWERS:
+            # Known results are for all questions; ranking whole documents takes seconds.
+            yield Job(dataset, Request(("retrieval",), (WHOLE_DOCUMENTS,)))
+    for each in refusal_sets(options.data):
+        named = each.dataset.name if each.kind == "off_topic" else each.name
+        if (wanted and named not in wanted) or (each.kind != "off_topic" and "absent" not in each.name):
+            continue
+        yield _refusal_job(each.name, each.kind, each.dataset, options.full, kept)
+    if SAMPLE_BOOK.is_dir() and (not wanted or SAMPLE_BOOK.name in wanted):
+        dataset = load_dataset(SAMPLE_BOOK)
+        request = Request(configurations=CONFIGURATIONS, outcomes=kept / SAMPLE_BOOK.name)
+        yield Job(Dataset(SAMPLE_BOOK.name, dataset.questions, find_corpus(SAMPLE_BOOK)), request)
+
+
+def _refusal_job(name: str, kind: Kind, dataset: Dataset, full: bool, kept: Path) -> Job:
+    from folders import balanced
+
+    questions = dataset.questions if full else balanced(dataset.questions, FOREIGN, seed=7)
+    request = Request(("refusal",), (DEFAULT,), outcomes=kept / name.replace(" ", "_"))
+    return Job(Dataset(name, questions, dataset.corpus), request, kind)
+
+
+def _state() -> str:
+    """Names the code and data that outcomes depend on."""
+    digest = hashlib.sha256()
+    package = Path(askbook.retrieval.__file__).parent
+    files = [*package.glob("*.py"), *package.glob("*.json"), *package.parent.glob("ingestion/**/*.py")]
+    for path in sorted([*files, *package.parent.glob("agent/*.py")]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty", "--abbrev=10"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "none"
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA, help="where the dataset folders are")
+    parser.add_argument("--data-dir", type=Path, default=REPOSITORY / ".askbook")
+    parser.add_argument("--out", type=Path, default=REPOSITORY / "docs" / "evaluation.md")
+    parser.add_argument("--only", nargs="*", help="these folders only")
+    parser.add_argument("--full", action="store_true", help="all questions, no sample")
+    options = parser.parse_args()
+    if not options.data.is_dir():
+        parser.error(f"{options.data} is not there; name the folder with --data")
+    return options
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+"""The page `make eval` writes: what was measured, in tables a reader can check."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from folders import Kind
+
+from askbook.config import ConfidenceSettings
+from askbook.evaluation.configurations import DEFAULT, WHOLE_DOCUMENTS
+from askbook.evaluation.intervals import paired_difference
+from askbook.evaluation.metrics import auroc, hit
+from askbook.evaluation.run import Evaluated
+from askbook.evaluation.summary import retrieval_values
+
+Result = tuple[Kind | None, Evaluated]
+PUBLISHED = {"ir_scifact_train": 0.695, "ir_cranfield": 0.366}
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    date: str
+    commit: str
+    sample: str
+    minutes: float
+
+
+def render(
+    header: Header, results: Sequence[Result], skipped: dict[str, str], confidence: ConfidenceSettings
+) -> str:
+    """The whole page as Markdown."""
+    known = [e for _, e in results if WHOLE_DOCUMENTS in e.summaries]
+    results = [(kind, e) for kind, e in results if DEFAULT in e.summaries]
+    lines = [
+        "# Evaluation",
+        "",
+        f"Written by `make eval` on {header.date}, commit {header.commit}: {header.sample}, "
+        f"in {header.minutes:.0f} minutes. Intervals are 95 % bootstrap intervals over questions. "
+        "Documents are ranked by their best chunk; questions are searched as they were asked, "
+        "without what was said before them.",
+        "",
+        *_retrieval(results),
+        *_metrics(results),
+        *_known_answers(known),
+        *_refusal(results, confidence),
+        *_answers(results),
+        *_latency(results),
+    ]
+    if skipped:
+        lines += ["## Left out", "", *(f"- {name}: {why}" for name, why in skipped.items()), ""]
+    return "\n".join(lines)
+
+
+def _retrieval(results: Sequence[Result]) -> list[str]:
+    names = list(results[0][1].summaries) if results else []
+    lines = [
+        "## Finding the place: nDCG@10",
+        "",
+        "`hybrid` is the default (dense and BM25 fused 2 : 1, the best eight judged); the others are "
+        "compared with it question by question: ▼ worse, ▲ better, = no difference beyond chance.",
+        "",
+        "| folder | n | " + " | ".join(names) + " |",
+        "|---" * (len(names) + 2) + "|",
+    ]
+    for _, e in results:
+        if "retrieval" not in e.summaries[DEFAULT] or not e.summaries[DEFAULT]["retrieval"]["n"]:
+            continue
+        cells = [_value_with_interval(e)]
+        cells += [_against_default(e, name) for name in names if name != DEFAULT]
+        n = e.summaries[DEFAULT]["retrieval"]["n"]
+        lines.append(f"| {e.dataset} | {n} | " + " | ".join(cells) + " |")
+    return [*lines, ""]
+
+
+def _value_with_interval(e: Evaluated) -> str:
+    summary = e.summaries[DEFAULT]
+    interval = summary["intervals"]["retrieval"]["ndcg@10"]
+    shown = f" [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else ""
+    return f"**{summary['retrieval']['ndcg@10']:.3f}**{shown}"
+
+
+def _against_default(e: Evaluated, name: str) -> str:
+    if name not in e.outcomes:
+        return "–"
+    first, second = (
+        retrieval_values(list(zip(e.questions, e.outcomes[n], strict=True)))["ndcg@10"]
+        for n in (DEFAULT, name)
+    )
+    found = paired_difference(first, second)
+    mark = {"better": "▲", "worse": "▼", "equal": "="}[found.verdict]
+    return f"{found.second:.3f} {mark} [{found.interval[0]:+.3f}, {found.interval[1]:+.3f}]"
+
+
+def _metrics(results: Sequence[Result]) -> list[str]:
+    metrics = ("recall@5", "hit@5", "mrr@10", "span_recall", "span_iou")
+    lines = [
+        "## The default in other measures",
+        "",
+        "| folder | " + " | ".join(metrics) + " |",
+        "|---" * (len(metrics) + 1) + "|",
+    ]
+    for _, e in results:
+        numbers = e.summaries[DEFAULT].get("retrieval")
+        if numbers and numbers["n"]:
+            lines.append(f"| {e.dataset} | " + " | ".join(_shown(numbers.get(m)) for m in metrics) + " |")
+    turns = [(e.dataset, e.summaries[DEFAULT].get("multi_turn")) for _, e in results]
+    for name, numbers in turns:
+        if numbers:
+            with_history, first = numbers["with_history"], numbers["first_turns"]
+            lines += [
+                "",
+                f"{name}: nDCG@10 {_shown(with_history['ndcg@10'])} on {with_history['n']} later turns "
+                f"(last turn only), {_shown(first['ndcg@10'])} on {first['n']} first turns.",
+            ]
+    return [*lines, ""]
+
+
+def _known_answers(rows: Sequence[Evaluated]) -> list[str]:
+    if not rows:
+        return []
+    lines = [
+        "## Is the harness right?",
+        "",
+        "BM25 over whole documents (k1 0.9, b 0.4, stemmed) has known results on all questions:",
+        "",
+        "| folder | n | known nDCG@10 | measured |",
+        "|---|---|---|---|",
+    ]
+    for e in rows:
+        numbers = e.summaries[WHOLE_DOCUMENTS]["retrieval"]
+        lines.append(f"| {e.dataset} | {numbers['n']} | {PUBLISHED[e.dataset]} | {numbers['ndcg@10']:.3f} |")
+    return [*lines, ""]
+
+
+def _refusal(results: Sequence[Result], confidence: ConfidenceSettings) -> list[str]:
+    lines = [
+        "## Saying “not in the book”",
+        "",
+        f"At the default prior ({confidence.answerable_prior:g}) and level ({confidence.low:g}); ECE with "
+        "rows weighted to the prior; `found` are answerable questions whose gold document was among the "
+        "first five; `cosine` is the AUROC of the best cosine alone.",
+        "",
+        "| set | n | AUROC | cosine | accuracy | refused answerable | refused found | answered unanswerable | ECE |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for _, e in results:
+        numbers = e.summaries[DEFAULT].get("refusal")
+        if not numbers or not numbers["n"]:
+            continue
+        pairs = [(q, o) for q, o in zip(e.questions, e.outcomes[DEFAULT], strict=True) if q.answerable is not None]
+        cosine = auroc([o.top_score for _, o in pairs], [bool(q.answerable) for q, _ in pairs])
+        cells = [numbers["auroc"], cosine]
+        names = ("accuracy", "refused_answerable", "refused_found", "answered_unanswerable", "ece")
+        cells += [numbers[m] for m in names]
+        lines.append(f"| {e.dataset} | {numbers['n']} | " + " | ".join(map(_shown, cells)) + " |")
+    return [*lines, "", *_pooled(results), *_kinds(results)]
+
+
+def _pooled(results: Sequence[Result]) -> list[str]:
+    """The promises, over all sets but the adversarial one."""
+    found: list[bool] = []
+    foreign: dict[str, list[bool]] = {"off_topic": [], "near_miss": []}
+    for kind, e in results:
+        named = {"clapnq_unanswerable": "near_miss", "multiturn_mtrag_un": "near_miss"}.get(e.dataset, kind)
+        if named not in foreign:
+            continue
+        for q, o in zip(e.questions, e.outcomes[DEFAULT], strict=True):
+            if q.answerable is False:
+                foreign[named].append(not o.answered)
+            elif q.answerable and hit(o.ranked, q.grades, 5):
+                found.append(not o.answered)
+    if not found:
+        return []
+    shares = ", ".join(
+        f"{_percent(refused)} of {len(refused)} {name.replace('_', '-')} questions"
+        for name, refused in foreign.items()
+        if refused
+    )
+    return [
+        f"Pooled without SQuAD2: {_percent(found)} of {len(found)} answerable questions whose gold was "
+        f"retrieved are refused, and {shares}.",
+        "",
+    ]
+
+
+def _kinds(results: Sequence[Result]) -> list[str]:
+    lines: list[str] = []
+    for _, e in results:
+        for group, part in e.summaries[DEFAULT].get("by", {}).items():
+            numbers = part.get("refusal")
+            if group.startswith("kind=") and numbers and numbers["n"]:
+                refused = numbers["refused_answerable"]
+                answered = numbers["answered_unanswerable"]
+                lines.append(f"| {e.dataset} | {group[5:]} | {numbers['n']} | {_shown(refused)} | {_shown(answered)} |")
+    head = ["| book | kind | n | refused answerable | answered unanswerable |", "|---|---|---|---|---|"]
+    return [*head, *lines, ""] if lines else []
+
+
+def _answers(results: Sequence[Result]) -> list[str]:
+    metrics = ("answered", "token_f1", "citation_precision", "citation_recall", "supported_sentences")
+    lines = [
+        "## Answers (extractive, without a language model)",
+        "",
+        "Over answerable questions; a refused one counts as no words and no citation.",
+        "",
+        "| folder | n | " + " | ".join(metrics) + " |",
+        "|---" * (len(metrics) + 2) + "|",
+    ]
+    for _, e in results:
+        numbers = e.summaries[DEFAULT].get("answers")
+        if numbers and numbers["n"]:
+            cells = " | ".join(_shown(numbers[m]) for m in metrics)
+            lines.append(f"| {e.dataset} | {numbers['n']} | {cells} |")
+    return [*lines, ""]
+
+
+def _latency(results: Sequence[Result]) -> list[str]:
+    lines = ["## Time of one search, judged (ms)", "", "| folder | p50 | p95 |", "|---|---|---|"]
+    for _, e in results:
+        times = e.summaries[DEFAULT]["latency_ms"]
+        lines.append(f"| {e.dataset} | {times['p50']:.0f} | {times['p95']:.0f} |")
+    return [*lines, ""]
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _percent(values: Sequence[bool]) -> str:
+    return f"{100 * sum(values) / len(values):.1f} %" if values else "–"
