@@ -24,10 +24,10 @@ from askbook.errors import (
     StorageFull,
 )
 from askbook.index.base import PAYLOAD_INDEXES, ChunkFilter, Hit, Hits, IndexPoint, StoredPoint
+from askbook.index.sparse import DENSE, SPARSE, Bm25
 
 R = TypeVar("R")
 
-DENSE, SPARSE = "dense", "bm25"
 UPSERT_BATCH = 64
 SCROLL_PAGE = 256
 FINGERPRINT_FILE = "fingerprint.json"
@@ -41,7 +41,7 @@ class EdgeIndex:
         self._fingerprint = fingerprint
         self._dimension = dimension
         self._executor = ThreadPoolExecutor(1, "edge-index")
-        self._bm25 = qe.Bm25()
+        self._bm25 = Bm25()
         self._shard: qe.EdgeShard | None = None
 
     async def upsert(self, points: Sequence[IndexPoint]) -> None:
@@ -160,7 +160,7 @@ class EdgeIndex:
                         p.chunk_id,
                         {
                             DENSE: p.vector.tolist(),
-                            SPARSE: self._bm25.embed_document(p.sparse_text),
+                            SPARSE: self._bm25.document(p.sparse_text),
                         },
                         p.payload,
                     )
@@ -190,7 +190,7 @@ class EdgeIndex:
             requests.append(
                 qe.QueryRequest(
                     limit=limit,
-                    query=qe.Query.Nearest(self._bm25.embed_query(text), using=SPARSE),
+                    query=qe.Query.Nearest(self._bm25.query(text), using=SPARSE),
                     filter=condition,
                     params=qe.SearchParams(idf=qe.IdfParams(corpus=corpus)),
                 )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from askbook.ingestion.pieces import CountTokens
 
 _KEPT_WORDS = 200_000
+_KEPT_LENGTH = 64
 # Beyond the basic plane, and where Python's idea of whitespace differs, the tokenizer decides.
 _UNCOMMON = re.compile("[\x1c-\x1f\U00010000-\U0010ffff]")
 _PROBE = "It's 3 o'clock:\n\n\tdef f(x²):\n    return x['a']  # ½ of “it”, naïve café 机器"
@@ -25,34 +26,33 @@ class WordCounter:
         self._count_tokens = count_tokens
         self._sizes: dict[str, int] = {}
         self._words = _word_pattern()
-        self._applies = self._counted(_PROBE) == count_tokens([_PROBE])[0]
+        self._applies = self._sums([self._words.findall(_PROBE)]) == count_tokens([_PROBE])
 
     def __call__(self, texts: Sequence[str]) -> list[int]:
         if not self._applies:
             return self._count_tokens(texts)
-        counts = [-1 if _UNCOMMON.search(text) else self._counted(text) for text in texts]
-        uncommon = [index for index, count in enumerate(counts) if count < 0]
+        words = [[] if _UNCOMMON.search(text) else self._words.findall(text) for text in texts]
+        counts = self._sums(words)
+        uncommon = [index for index, text in enumerate(texts) if text and not words[index]]
         if uncommon:
-            for index, count in zip(
-                uncommon, self._count_tokens([texts[index] for index in uncommon]), strict=True
-            ):
-                counts[index] = count
+            sizes = self._count_tokens([texts[index] for index in uncommon])
+            for index, size in zip(uncommon, sizes, strict=True):
+                counts[index] = size
         return counts
 
-    def _counted(self, text: str) -> int:
-        words = self._words.findall(text)
-        try:
-            return sum(map(self._sizes.__getitem__, words))
-        except KeyError:
-            if len(self._sizes) > _KEPT_WORDS:
-                self._sizes.clear()
-            new = [word for word in dict.fromkeys(words) if word not in self._sizes]
-            self._sizes.update(zip(new, self._count_tokens(new), strict=True))
-            size = sum(map(self._sizes.__getitem__, words))
-            for word in new:
-                if len(word) > 64:
-                    del self._sizes[word]
-            return size
+    def _sums(self, words: list[list[str]]) -> list[int]:
+        sizes = self._sizes
+        if len(sizes) > _KEPT_WORDS:
+            sizes.clear()
+        new = {word for each in words for word in each if word not in sizes}
+        if new:
+            ordered = list(new)
+            sizes.update(zip(ordered, self._count_tokens(ordered), strict=True))
+        counts = [sum(map(sizes.__getitem__, each)) for each in words]
+        for word in new:
+            if len(word) > _KEPT_LENGTH:
+                del sizes[word]
+        return counts
 
 
 def _word_pattern() -> re.Pattern[str]:

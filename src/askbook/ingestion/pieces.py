@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from askbook.book import Block
 from askbook.book.chunk import MIN_TEXT_LENGTH
@@ -97,7 +98,7 @@ _FINER = (_sentences, _words, _halves)
 
 def _after(pattern: re.Pattern[str], text: str) -> list[str]:
     ends = [0, *(match.end() for match in pattern.finditer(text)), len(text)]
-    return [text[start:end] for start, end in zip(ends, ends[1:], strict=False) if end > start]
+    return [text[start:end] for start, end in pairwise(ends) if end > start]
 
 
 def _merged_tiny(pieces: list[tuple[str, int]]) -> list[tuple[str, int]]:

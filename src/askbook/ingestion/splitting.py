@@ -113,7 +113,8 @@ def split_lesson(
 
 def _parts(lesson: Lesson, count_tokens: CountTokens, target: int, maximum: int) -> list[_Part]:
     paths = _heading_paths(lesson.blocks)
-    crumbs = [breadcrumb(lesson, path) + "\n" for path in paths]
+    crumb_of = {path: breadcrumb(lesson, path) + "\n" for path in dict.fromkeys(paths)}
+    crumbs = [crumb_of[path] for path in paths]
     unique = list(dict.fromkeys(crumbs))
     counts = count_tokens([*unique, *(block.text for block in lesson.blocks)])
     overhead_of = {

@@ -1,0 +1,23 @@
+"""BM25 as sparse vectors: the same for every store, so that a book moves between them unchanged.
+
+Document vectors carry term frequency and length; rarity (IDF) is applied by the store at query time,
+counted within the book.
+"""
+
+import qdrant_edge as qe
+
+DENSE, SPARSE = "dense", "bm25"
+"""The names of a point's two vectors, in every store."""
+
+
+class Bm25:
+    """Turns text into the sparse vectors of documents and queries."""
+
+    def __init__(self) -> None:
+        self._bm25 = qe.Bm25()
+
+    def document(self, text: str) -> qe.SparseVector:
+        return self._bm25.embed_document(text)
+
+    def query(self, text: str) -> qe.SparseVector:
+        return self._bm25.embed_query(text)
