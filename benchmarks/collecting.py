@@ -5,8 +5,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from folders import Kind, RefusalSet, balanced
-
 from askbook.bootstrap import Askbook
 from askbook.config import Settings
 from askbook.evaluation.asking import Asker
@@ -14,6 +12,7 @@ from askbook.evaluation.configurations import CONFIGURATIONS, DEFAULT
 from askbook.evaluation.corpus import Corpus, cache_beside, index_corpus, prepare_corpus
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.query import MAX_QUESTION
+from folders import Kind, RefusalSet, balanced
 
 SEED = 7
 

@@ -15,21 +15,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import evaluation_page
-from folders import DATA, REPOSITORY, Kind, folders, refusal_sets
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import askbook.retrieval
+import evaluation_page
 from askbook.config import Settings, load_settings
 from askbook.evaluation.configurations import DEFAULT, WHOLE_DOCUMENTS
 from askbook.evaluation.corpus import cache_beside
 from askbook.evaluation.datasets import Dataset, find_corpus, load_dataset
 from askbook.evaluation.run import Asked, Evaluated, Indexed, Request, evaluate
+from folders import DATA, REPOSITORY, Kind, folders, refusal_sets
 
 SAMPLE = 300
-ANSWERED = 60
-FOREIGN = 150
+ANSWERED = 40
+FOREIGN = 100
 CONFIGURATIONS = (DEFAULT, "sparse", "dense", "rrf11")
 KNOWN_ANSWERS = ("ir_scifact_train", "ir_cranfield")
 SAMPLE_BOOK = REPOSITORY / "examples" / "physical-ai-book"
@@ -67,8 +67,15 @@ async def _run(
 ) -> tuple[list[tuple[Kind | None, Evaluated]], dict[str, str]]:
     skipped: dict[str, str] = {}
     results: list[tuple[Kind | None, Evaluated]] = []
-    jobs = list(_jobs(options, skipped, cache_beside(settings.storage.data_dir) / "outcomes" / _state()))
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    jobs = list(
+        _jobs(options, skipped, cache_beside(settings.storage.data_dir) / "outcomes" / _state())
+    )
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True)) as bar:
         whole = bar.add_task("Folders", total=len(jobs))
         for job in jobs:
@@ -113,7 +120,9 @@ def _jobs(options: argparse.Namespace, skipped: dict[str, str], kept: Path) -> I
             yield Job(dataset, Request(("retrieval",), (WHOLE_DOCUMENTS,)))
     for each in refusal_sets(options.data):
         named = each.dataset.name if each.kind == "off_topic" else each.name
-        if (wanted and named not in wanted) or (each.kind != "off_topic" and "absent" not in each.name):
+        if (wanted and named not in wanted) or (
+            each.kind != "off_topic" and "absent" not in each.name
+        ):
             continue
         yield _refusal_job(each.name, each.kind, each.dataset, options.full, kept)
     if SAMPLE_BOOK.is_dir() and (not wanted or SAMPLE_BOOK.name in wanted):
@@ -134,7 +143,11 @@ def _state() -> str:
     """Names the code and data that outcomes depend on."""
     digest = hashlib.sha256()
     package = Path(askbook.retrieval.__file__).parent
-    files = [*package.glob("*.py"), *package.glob("*.json"), *package.parent.glob("ingestion/**/*.py")]
+    files = [
+        *package.glob("*.py"),
+        *package.glob("*.json"),
+        *package.parent.glob("ingestion/**/*.py"),
+    ]
     for path in sorted([*files, *package.parent.glob("agent/*.py")]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

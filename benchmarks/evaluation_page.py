@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from folders import Kind
-
 from askbook.config import ConfidenceSettings
 from askbook.evaluation.configurations import DEFAULT, WHOLE_DOCUMENTS
 from askbook.evaluation.intervals import paired_difference
 from askbook.evaluation.metrics import auroc, hit
 from askbook.evaluation.run import Evaluated
 from askbook.evaluation.summary import retrieval_values
+from folders import Kind
 
 Result = tuple[Kind | None, Evaluated]
 PUBLISHED = {"ir_scifact_train": 0.695, "ir_cranfield": 0.366}
@@ -25,7 +24,10 @@ class Header:
 
 
 def render(
-    header: Header, results: Sequence[Result], skipped: dict[str, str], confidence: ConfidenceSettings
+    header: Header,
+    results: Sequence[Result],
+    skipped: dict[str, str],
+    confidence: ConfidenceSettings,
 ) -> str:
     """The whole page as Markdown."""
     known = [e for _, e in results if WHOLE_DOCUMENTS in e.summaries]
@@ -101,7 +103,9 @@ def _metrics(results: Sequence[Result]) -> list[str]:
     for _, e in results:
         numbers = e.summaries[DEFAULT].get("retrieval")
         if numbers and numbers["n"]:
-            lines.append(f"| {e.dataset} | " + " | ".join(_shown(numbers.get(m)) for m in metrics) + " |")
+            lines.append(
+                f"| {e.dataset} | " + " | ".join(_shown(numbers.get(m)) for m in metrics) + " |"
+            )
     turns = [(e.dataset, e.summaries[DEFAULT].get("multi_turn")) for _, e in results]
     for name, numbers in turns:
         if numbers:
@@ -127,7 +131,9 @@ def _known_answers(rows: Sequence[Evaluated]) -> list[str]:
     ]
     for e in rows:
         numbers = e.summaries[WHOLE_DOCUMENTS]["retrieval"]
-        lines.append(f"| {e.dataset} | {numbers['n']} | {PUBLISHED[e.dataset]} | {numbers['ndcg@10']:.3f} |")
+        lines.append(
+            f"| {e.dataset} | {numbers['n']} | {PUBLISHED[e.dataset]} | {numbers['ndcg@10']:.3f} |"
+        )
     return [*lines, ""]
 
 
@@ -146,7 +152,11 @@ def _refusal(results: Sequence[Result], confidence: ConfidenceSettings) -> list[
         numbers = e.summaries[DEFAULT].get("refusal")
         if not numbers or not numbers["n"]:
             continue
-        pairs = [(q, o) for q, o in zip(e.questions, e.outcomes[DEFAULT], strict=True) if q.answerable is not None]
+        pairs = [
+            (q, o)
+            for q, o in zip(e.questions, e.outcomes[DEFAULT], strict=True)
+            if q.answerable is not None
+        ]
         cosine = auroc([o.top_score for _, o in pairs], [bool(q.answerable) for q, _ in pairs])
         cells = [numbers["auroc"], cosine]
         names = ("accuracy", "refused_answerable", "refused_found", "answered_unanswerable", "ece")
@@ -160,7 +170,9 @@ def _pooled(results: Sequence[Result]) -> list[str]:
     found: list[bool] = []
     foreign: dict[str, list[bool]] = {"off_topic": [], "near_miss": []}
     for kind, e in results:
-        named = {"clapnq_unanswerable": "near_miss", "multiturn_mtrag_un": "near_miss"}.get(e.dataset, kind)
+        named = {"clapnq_unanswerable": "near_miss", "multiturn_mtrag_un": "near_miss"}.get(
+            e.dataset, kind
+        )
         if named not in foreign:
             continue
         for q, o in zip(e.questions, e.outcomes[DEFAULT], strict=True):
@@ -190,13 +202,24 @@ def _kinds(results: Sequence[Result]) -> list[str]:
             if group.startswith("kind=") and numbers and numbers["n"]:
                 refused = numbers["refused_answerable"]
                 answered = numbers["answered_unanswerable"]
-                lines.append(f"| {e.dataset} | {group[5:]} | {numbers['n']} | {_shown(refused)} | {_shown(answered)} |")
-    head = ["| book | kind | n | refused answerable | answered unanswerable |", "|---|---|---|---|---|"]
+                lines.append(
+                    f"| {e.dataset} | {group[5:]} | {numbers['n']} | {_shown(refused)} | {_shown(answered)} |"
+                )
+    head = [
+        "| book | kind | n | refused answerable | answered unanswerable |",
+        "|---|---|---|---|---|",
+    ]
     return [*head, *lines, ""] if lines else []
 
 
 def _answers(results: Sequence[Result]) -> list[str]:
-    metrics = ("answered", "token_f1", "citation_precision", "citation_recall", "supported_sentences")
+    metrics = (
+        "answered",
+        "token_f1",
+        "citation_precision",
+        "citation_recall",
+        "supported_sentences",
+    )
     lines = [
         "## Answers (extractive, without a language model)",
         "",

@@ -40,11 +40,12 @@ def folders(data: Path) -> Iterator[tuple[Path, str | None]]:
 
 def refusal_sets(data: Path) -> Iterator[RefusalSet]:
     """Everything that measures refusal: near misses, an adversarial set, foreign questions."""
-    for name, kind in (
-        ("clapnq_unanswerable", "near_miss"),
-        ("multiturn_mtrag_un", "near_miss"),
-        ("squad2_unanswerable", "adversarial"),
-    ):
+    labelled: dict[str, Kind] = {
+        "clapnq_unanswerable": "near_miss",
+        "multiturn_mtrag_un": "near_miss",
+        "squad2_unanswerable": "adversarial",
+    }
+    for name, kind in labelled.items():
         if (data / name).is_dir():
             yield RefusalSet(name, kind, load_dataset(data / name))
     course = data / "robotics_course"

@@ -1,47 +1,72 @@
 """The composition root: the only place where concrete parts meet. `Askbook` is the library's front door."""
 
-from collections.abc import AsyncIterator, Awaitable
+import hashlib
+import re
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from askbook.agent.response import AgentResponse
-from askbook.book import Book, HardwareTier, IngestionMode, ProficiencyLevel, TeachingLayer
-from askbook.chat import ChatTurns
+from askbook.agent.run import Tutor
+from askbook.book import (
+    Book,
+    DocumentChunk,
+    HardwareTier,
+    IngestionMode,
+    ProficiencyLevel,
+    TeachingLayer,
+)
+from askbook.chat import ChatTurns, TurnEvent
 from askbook.config import Settings, load_settings
-from askbook.embedding import Embedder
+from askbook.embedding import Embedder, Fingerprint
 from askbook.embedding.builtin import BuiltinEmbedder
+from askbook.embedding.patience import PatientEmbedder
 from askbook.errors import (
     AskbookError,
+    ConfigurationError,
     EmbedderMismatch,
     InvalidInput,
     NotFound,
     ServiceUnavailable,
 )
-from askbook.index import ChunkIndex
+from askbook.index import ChunkFilter, ChunkIndex
 from askbook.index.edge import EdgeIndex
-from askbook.ingestion.jobs import IngestionJobs, Progress
+from askbook.ingestion.audit import Audit, Auditor
+from askbook.ingestion.job_store import JobStore
+from askbook.ingestion.jobs import Progress
 from askbook.ingestion.pipeline import Pipeline
 from askbook.ingestion.planning import Plan
+from askbook.ingestion.presence import Presence
+from askbook.ingestion.running import IngestionJobs
 from askbook.ingestion.state import IngestionState, load_state
+from askbook.ingestion.switching import remove_book
+from askbook.ingestion.workflows import DurableJobs
 from askbook.models import load_reference
 from askbook.retrieval.calibration import choose_calibration
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.expansion import Passage, surroundings
+from askbook.retrieval.history import Message
 from askbook.retrieval.judging import BuiltinJudge, Judge
 from askbook.retrieval.query import SearchMode, SearchQuery, check_question
 from askbook.retrieval.search import Searcher, SearchWeights
 from askbook.storage.directory import DataDirectory
 from askbook.storage.engine import DATABASE_FILE, open_engine
 from askbook.storage.library import Library
-from askbook.storage.rows import ShelvedBook
+from askbook.storage.rows import ShelvedBook, ShelvedLesson
 from askbook.storage.vectors import VectorCache
 
+log = structlog.get_logger(__name__)
+
 INDEX_FOLDER = "index"
-COLLECTION = "documentation"
+QUEUE_FILE = "jobs.db"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,15 +93,20 @@ class Askbook:
         *,
         embedder: Embedder | None = None,
         judge: Judge | None = None,
+        model: Callable[[], Any] | None = None,
     ) -> None:
         self.settings = settings or load_settings()
         self._given_embedder = embedder
         self._given_judge = judge
+        self._given_model = model
         self._directory: DataDirectory | None = None
         self._engine: AsyncEngine | None = None
 
     async def __aenter__(self) -> Self:
         storage = self.settings.storage
+        self.embedder: Embedder = self._given_embedder or _embedder(self.settings)
+        fingerprint = self.embedder.fingerprint
+        self.index: ChunkIndex = _index(self.settings, fingerprint)
         self._directory = DataDirectory(storage.data_dir)
         try:
             url = storage.database_url.get_secret_value() if storage.database_url else None
@@ -84,15 +114,15 @@ class Askbook:
         except BaseException:
             self._directory.close()
             raise
-        self.embedder: Embedder = self._given_embedder or BuiltinEmbedder()
         self.judge = self._judge()
-        fingerprint = self.embedder.fingerprint
-        self.index: ChunkIndex = EdgeIndex(
-            storage.data_dir / INDEX_FOLDER, str(fingerprint), fingerprint.dimension
-        )
         self.library = Library(self._engine)
-        self.pipeline = Pipeline(self.library, VectorCache(self._engine), self.index, self.embedder)
-        self.jobs = IngestionJobs(self._engine, self.pipeline)
+        self.cache = VectorCache(self._engine)
+        patient = PatientEmbedder(self.embedder)
+        self.pipeline = Pipeline(self.library, self.cache, self.index, patient)
+        self.auditor = Auditor(self.library, self.cache, self.index, patient, self.pipeline)
+        presence = Presence(self._engine, _worker_id(self.settings))
+        self.jobs = IngestionJobs(JobStore(self._engine), presence, self.pipeline)
+        self.durable_jobs = DurableJobs(self.jobs, _queue_url(self.settings))
         retrieval = self.settings.retrieval
         self.searcher = Searcher(
             self.library,
@@ -102,7 +132,10 @@ class Askbook:
             SearchWeights(retrieval.dense_weight, retrieval.sparse_weight),
         )
         calibration = choose_calibration(str(fingerprint), judged=self.judge is not None)
-        self.turns = ChatTurns(self.searcher, self.judge, self.settings.confidence, calibration)
+        self.tutor = self._tutor()
+        self.turns = ChatTurns(
+            self.searcher, self.judge, self.settings.confidence, calibration, self.tutor
+        )
         return self
 
     async def __aexit__(
@@ -111,6 +144,10 @@ class Askbook:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        await self.durable_jobs.stop()
+        await self.jobs.presence.withdraw()
+        if self.tutor is not None:
+            await self.tutor.close()
         await self.index.close()
         await self.embedder.close()
         if self.judge is not None:
@@ -133,6 +170,16 @@ class Askbook:
         """What an ingest would do."""
         return await self.pipeline.plan(folder, book_id, mode)
 
+    async def audit(self, book_id: str | None = None, *, repair: bool = False) -> list[Audit]:
+        """Whether files, database and index agree, of one book or of all; with `repair`, make them."""
+        known = await self.library.books()
+        wanted = known if book_id is None else [await self.book(book_id)]
+        return [await self.auditor.audit(shelved, repair=repair) for shelved in wanted]
+
+    async def delete_book(self, book_id: str) -> int:
+        """Remove a book for good; its folder stays. Returns how many chunks it had."""
+        return await remove_book(self.library, self.cache, self.index, await self.book(book_id))
+
     async def search(
         self,
         text: str,
@@ -149,14 +196,65 @@ class Askbook:
         return query, await self.searcher.search(query)
 
     async def ask(
-        self, text: str, scope: Scope | None = None, *, top_k: int | None = None
+        self,
+        text: str,
+        scope: Scope | None = None,
+        *,
+        top_k: int | None = None,
+        history: Sequence[Message] = (),
+        selected_text: str | None = None,
     ) -> AgentResponse:
         """An answer with citations, or an honest refusal."""
+        query, book = await self._question(text, scope or Scope(), top_k)
+        return await self.turns.answer(query, book, history=history, selected_text=selected_text)
+
+    async def stream(
+        self,
+        text: str,
+        scope: Scope | None = None,
+        *,
+        top_k: int | None = None,
+        history: Sequence[Message] = (),
+        selected_text: str | None = None,
+    ) -> AsyncGenerator[TurnEvent]:
+        """The same as it happens: states, sources, each sentence once it is checked, the whole."""
+        query, book = await self._question(text, scope or Scope(), top_k)
+        turn = self.turns.stream(query, book, history=history, selected_text=selected_text)
+        async with aclosing(turn) as events:
+            async for event in events:
+                yield event
+
+    async def _question(
+        self, text: str, scope: Scope, top_k: int | None
+    ) -> tuple[SearchQuery, Book]:
         check_question(text)
-        scope = scope or Scope()
         book = await self._searchable(scope.book_id)
-        query = await self._query(text, scope, book, top_k, "hybrid")
-        return await self.turns.answer(query, book)
+        return await self._query(text, scope, book, top_k, "hybrid"), book
+
+    async def surroundings(self, chunk_id: str, scope: Scope, reach: int = 1) -> Passage:
+        """A chunk with its neighbours, within the reader's book and tier."""
+        book = (await self.book(scope.book_id)).book
+        passage = await surroundings(self.library, _readable(book, scope), chunk_id, reach)
+        if passage is None:
+            raise NotFound(
+                f"Book {book.book_id!r} has no chunk {chunk_id!r} for this reader.",
+                "Search again; the lesson may have changed.",
+            )
+        return passage
+
+    async def lesson(
+        self, parent_doc_id: str, scope: Scope
+    ) -> tuple[ShelvedLesson, list[DocumentChunk]]:
+        """A whole lesson, within the reader's book and tier."""
+        book = (await self.book(scope.book_id)).book
+        found = await self.library.lesson(book.book_id, parent_doc_id=parent_doc_id)
+        where = _readable(book, scope)
+        if found is None or not all(where.admits(chunk.metadata) for chunk in found[1]):
+            raise NotFound(
+                f"Book {book.book_id!r} has no lesson {parent_doc_id!r} for this reader.",
+                "Search again; the lesson may have changed.",
+            )
+        return found
 
     async def checks(self) -> "list[Check]":
         """Whether each part answers."""
@@ -229,10 +327,44 @@ class Askbook:
             f"Book {book.book_id!r} has no module {name!r}.", f"Its modules: {', '.join(known)}."
         )
 
+    def _tutor(self) -> Tutor | None:
+        """The language model that writes answers; without a key and a base URL there is none."""
+        openai, key = self.settings.openai, self.settings.openai.openai_api_key
+        if self._given_model is None and key is None and openai.openai_base_url is None:
+            return None
+        if key is not None and openai.openai_base_url is None:
+            secret = key.get_secret_value()
+            if not secret.startswith("sk-") or len(secret) < 40:
+                log.warning("openai_api_key_looks_wrong", expected="sk-… with 40 characters or more")
+        return Tutor(
+            self.settings.model, openai, self.searcher, self.judge, connect=self._given_model
+        )
+
     def _judge(self) -> Judge | None:
         if not self.settings.retrieval.judge:
             return None
         return self._given_judge or BuiltinJudge()
+
+
+def _readable(book: Book, scope: Scope) -> ChunkFilter:
+    """What a reader may open: the book, up to the reader's tier."""
+    return ChunkFilter(book.book_id, hardware_tier=scope.hardware_tier or book.reader_tier or 1)
+
+
+def _worker_id(settings: Settings) -> str:
+    """Stable over restarts, and different for every process that shares a database."""
+    if settings.storage.database_url is None:
+        return "embedded"
+    place = hashlib.sha256(str(settings.storage.data_dir.resolve()).encode()).hexdigest()[:8]
+    return settings.ingestion.worker_id or f"{socket.gethostname()}-{place}"
+
+
+def _queue_url(settings: Settings) -> str:
+    """Where queued jobs are kept: with the books on PostgreSQL, or in a file of their own."""
+    url = settings.storage.database_url
+    if url is None:
+        return f"sqlite:///{settings.storage.data_dir / QUEUE_FILE}"
+    return re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql://", url.get_secret_value())
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +383,7 @@ async def diagnose(settings: Settings) -> list[Check]:
         place = Check("data directory", True, f"{settings.storage.data_dir} is not there yet")
         return [
             place,
-            await _check("embedder", _embedder_finding(BuiltinEmbedder())),
+            await _check("embedder", _embedder_of(settings)),
             await _check("judge", _judge_finding(BuiltinJudge())),
         ]
     try:
@@ -260,6 +392,20 @@ async def diagnose(settings: Settings) -> list[Check]:
             return [held, *await askbook.checks()]
     except AskbookError as error:
         return [Check("data directory", False, error.message, error.suggestion)]
+
+
+@asynccontextmanager
+async def open_library(settings: Settings) -> AsyncGenerator[Library]:
+    """The library alone, to read from; works beside a running server."""
+    storage = settings.storage
+    if storage.database_url is None and not (storage.data_dir / DATABASE_FILE).exists():
+        raise NotFound("There is no book here yet.", "Ingest one with `askbook ingest PATH`.")
+    url = storage.database_url.get_secret_value() if storage.database_url else None
+    engine = await open_engine(storage.data_dir, url)
+    try:
+        yield Library(engine)
+    finally:
+        await engine.dispose()
 
 
 async def read_states(settings: Settings, book_id: str | None = None) -> list[IngestionState]:
@@ -275,7 +421,9 @@ async def read_states(settings: Settings, book_id: str | None = None) -> list[In
             library = Library(engine)
             known = [shelved.book.book_id for shelved in await library.books()]
             wanted = known if book_id is None else [book_id]
-            states = [await load_state(library, i, COLLECTION) for i in wanted]
+            states = [
+                await load_state(library, i, settings.index.qdrant_collection_name) for i in wanted
+            ]
         finally:
             await engine.dispose()
     if book_id is not None and book_id not in known:
@@ -293,6 +441,41 @@ async def _check(part: str, finding: Awaitable[str]) -> Check:
         return Check(part, True, await finding)
     except AskbookError as error:
         return Check(part, False, error.message, error.suggestion)
+
+
+def _embedder(settings: Settings) -> Embedder:
+    """The embedder that ASKBOOK_EMBEDDER names; vendors' code is imported when it is used."""
+    match settings.embedder.embedder:
+        case "builtin":
+            return BuiltinEmbedder()
+        case "openai":
+            from askbook.embedding.openai import OpenAIEmbedder
+
+            return OpenAIEmbedder(settings.embedder, settings.openai)
+        case "cohere":
+            from askbook.embedding.cohere import CohereEmbedder
+
+            return CohereEmbedder(settings.embedder, settings.cohere)
+
+
+def _index(settings: Settings, fingerprint: Fingerprint) -> ChunkIndex:
+    """The Qdrant server that QDRANT_URL names, or the index in the data directory."""
+    if settings.index.qdrant_url is None:
+        folder = settings.storage.data_dir / INDEX_FOLDER
+        return EdgeIndex(folder, str(fingerprint), fingerprint.dimension)
+    try:
+        from askbook.index.server import ServerIndex
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"QDRANT_URL is set, but the package {error.name} is not installed.",
+            "Install it with `pip install 'askbook[server]'`, or unset QDRANT_URL "
+            "to use the embedded index.",
+        ) from error
+    return ServerIndex(settings.index, str(fingerprint), fingerprint.dimension)
+
+
+async def _embedder_of(settings: Settings) -> str:
+    return await _embedder_finding(_embedder(settings))
 
 
 async def _embedder_finding(embedder: Embedder) -> str:

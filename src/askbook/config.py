@@ -1,10 +1,11 @@
 """All settings, from the environment and `.env`; a malformed value stops the start with one line each."""
 
+import re
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal, TypeVar, get_args
+from typing import Annotated, Literal, TypeAlias, TypeVar, get_args
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, AliasChoices, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -17,6 +18,7 @@ class _Section(BaseSettings):
     model_config = SettingsConfigDict(
         env_file=".env",
         env_file_encoding="utf-8",
+        env_ignore_empty=True,
         extra="ignore",
         frozen=True,
         populate_by_name=True,
@@ -24,6 +26,15 @@ class _Section(BaseSettings):
 
 
 S = TypeVar("S", bound=_Section)
+
+
+def _address(value: str) -> str:
+    if not re.match(r"https?://[^\s/?#]+", value):
+        raise ValueError("an address such as http://host:port is needed")
+    return value.rstrip("/")
+
+
+Address: TypeAlias = Annotated[str, AfterValidator(_address)]
 
 
 def _env(name: str) -> AliasChoices:
@@ -44,7 +55,77 @@ class StorageSettings(_Section):
 class EmbedderSettings(_Section):
     """Which embedder turns text into vectors."""
 
-    embedder: Literal["builtin"] = Field("builtin", validation_alias=_env("ASKBOOK_EMBEDDER"))
+    embedder: Literal["builtin", "openai", "cohere"] = Field(
+        "builtin", validation_alias=_env("ASKBOOK_EMBEDDER")
+    )
+    openai_embedding_model: str = Field(
+        "text-embedding-3-small",
+        min_length=1,
+        validation_alias=_env("ASKBOOK_OPENAI_EMBEDDING_MODEL"),
+    )
+    openai_embedding_dimensions: int | None = Field(
+        None,
+        ge=1,
+        validation_alias=_env("ASKBOOK_OPENAI_EMBEDDING_DIMENSIONS"),
+        description="absent: what the model is known to give",
+    )
+    cohere_model: str = Field(
+        "embed-english-v3.0", min_length=1, validation_alias=_env("COHERE_MODEL")
+    )
+
+
+class OpenAISettings(_Section):
+    """How OpenAI, or a server that speaks its API, is reached."""
+
+    openai_api_key: SecretStr | None = Field(None, validation_alias=_env("OPENAI_API_KEY"))
+    openai_base_url: Address | None = Field(
+        None,
+        validation_alias=_env("OPENAI_BASE_URL"),
+        description="absent: OpenAI's own",
+    )
+
+
+class CohereSettings(_Section):
+    """How Cohere is reached."""
+
+    cohere_api_key: SecretStr | None = Field(None, validation_alias=_env("COHERE_API_KEY"))
+    cohere_base_url: Address | None = Field(
+        None,
+        validation_alias=_env("ASKBOOK_COHERE_BASE_URL"),
+        description="absent: Cohere's own",
+    )
+
+
+class IndexSettings(_Section):
+    """Where chunks are found: embedded in the data directory, or on a Qdrant server."""
+
+    qdrant_url: Address | None = Field(
+        None,
+        validation_alias=_env("QDRANT_URL"),
+        description="http://host:6333; absent: the embedded index",
+    )
+    qdrant_api_key: SecretStr | None = Field(None, validation_alias=_env("QDRANT_API_KEY"))
+    qdrant_collection_name: str = Field(
+        "documentation",
+        pattern=r"^[^/\\\s<>:\"|?*]{1,255}$",
+        validation_alias=_env("QDRANT_COLLECTION_NAME"),
+    )
+    qdrant_grpc: bool = Field(False, validation_alias=_env("ASKBOOK_QDRANT_GRPC"))
+    qdrant_grpc_port: int = Field(
+        6334, ge=1, le=65535, validation_alias=_env("ASKBOOK_QDRANT_GRPC_PORT")
+    )
+    qdrant_timeout: int = Field(
+        10, ge=1, validation_alias=_env("ASKBOOK_QDRANT_TIMEOUT"), description="seconds per request"
+    )
+    qdrant_shards: int | None = Field(
+        None,
+        ge=1,
+        validation_alias=_env("ASKBOOK_QDRANT_SHARDS"),
+        description="of a new collection on a cluster; absent: the server's default",
+    )
+    qdrant_replicas: int | None = Field(
+        None, ge=1, validation_alias=_env("ASKBOOK_QDRANT_REPLICAS")
+    )
 
 
 class RetrievalSettings(_Section):
@@ -84,6 +165,51 @@ class ConfidenceSettings(_Section):
     )
 
 
+class ModelSettings(_Section):
+    """Which language model writes answers, and how far it may go.
+
+    With neither a key nor a base URL none does: answers are quoted from the book.
+    """
+
+    openai_model: str = Field("gpt-4o-mini", min_length=1, validation_alias=_env("OPENAI_MODEL"))
+    temperature: float = Field(0.0, ge=0.0, le=1.0, validation_alias=_env("ASKBOOK_TEMPERATURE"))
+    max_tokens: int | None = Field(
+        None,
+        ge=1,
+        validation_alias=_env("ASKBOOK_MAX_TOKENS"),
+        description="of one answer; absent: the model's own limit",
+    )
+    answer_timeout: float = Field(
+        60.0,
+        gt=0.0,
+        validation_alias=_env("ASKBOOK_MODEL_TIMEOUT"),
+        description="seconds for a whole answer, with searches and retries",
+    )
+    max_tool_calls: int = Field(
+        3,
+        ge=0,
+        le=20,
+        validation_alias=_env("ASKBOOK_MAX_TOOL_CALLS"),
+        description="searches the model may add to the first one",
+    )
+
+
+class IngestionSettings(_Section):
+    """What the server may ingest, and as whom."""
+
+    books_dir: Path | None = Field(
+        None,
+        validation_alias=_env("ASKBOOK_BOOKS_DIR"),
+        description="folders below it may be ingested over HTTP; absent: known books only",
+    )
+    worker_id: str | None = Field(
+        None,
+        pattern=r"^[\w.:-]{1,100}$",
+        validation_alias=_env("ASKBOOK_WORKER_ID"),
+        description="on PostgreSQL; absent: from the host and the data directory",
+    )
+
+
 class ServerSettings(_Section):
     """Where `askbook serve` listens."""
 
@@ -99,9 +225,14 @@ class Settings:
     """The effective settings, in sections."""
 
     storage: StorageSettings
+    index: IndexSettings
     embedder: EmbedderSettings
+    openai: OpenAISettings
+    cohere: CohereSettings
     retrieval: RetrievalSettings
     confidence: ConfidenceSettings
+    model: ModelSettings
+    ingestion: IngestionSettings
     server: ServerSettings
 
 
@@ -121,10 +252,15 @@ def load_settings(**overrides: object) -> Settings:
             mistakes.extend(_mistakes(kind, error))
             return None
 
-    storage, embedder = section(StorageSettings), section(EmbedderSettings)
+    storage, index = section(StorageSettings), section(IndexSettings)
+    embedder, openai = section(EmbedderSettings), section(OpenAISettings)
+    cohere, server = section(CohereSettings), section(ServerSettings)
     retrieval, confidence = section(RetrievalSettings), section(ConfidenceSettings)
-    server = section(ServerSettings)
-    if not (storage and embedder and retrieval and confidence and server):
+    ingestion, model = section(IngestionSettings), section(ModelSettings)
+    if not (
+        model
+        and storage and index and embedder and openai and cohere and retrieval and confidence and server and ingestion
+    ):
         raise ConfigurationError(
             "\n".join(mistakes), "Correct these settings in the environment or in .env."
         )
@@ -134,7 +270,18 @@ def load_settings(**overrides: object) -> Settings:
             f"{confidence.high}, but must rise.",
             "Correct these settings in the environment or in .env.",
         )
-    return Settings(storage, embedder, retrieval, confidence, server)
+    return Settings(
+        storage=storage,
+        index=index,
+        embedder=embedder,
+        openai=openai,
+        cohere=cohere,
+        retrieval=retrieval,
+        confidence=confidence,
+        model=model,
+        ingestion=ingestion,
+        server=server,
+    )
 
 
 def describe_settings(settings: Settings) -> dict[str, object]:

@@ -5,10 +5,12 @@ AskbookError
 │   └── EmbedderMismatch      the index was built with another embedder               exit 2
 ├── ServiceUnavailable        something that should be running is not                 exit 3
 │   ├── DataDirectoryBusy     another process holds the data directory                exit 3
+│   ├── EmbedderBusy          the embedder asks for a pause                           exit 3
 │   ├── DataDirectoryCorrupt  the data directory cannot be read                       exit 3
 │   └── StorageFull           the disk has no room for a write                        exit 3
 ├── InvalidInput              an argument, question or request body is not acceptable exit 4
 │   └── NotFound              a book, lesson, chunk, session or job that is not there exit 4
+├── Forbidden                 this caller may not do that                             exit 4
 ├── Conflict                  the request contradicts the current state               exit 4
 ├── IllegalTransition         a job or turn was asked to skip a state                 exit 4
 └── ValidationFailed          an audit or evaluation fell short                       exit 5
@@ -55,6 +57,23 @@ class DataDirectoryBusy(ServiceUnavailable):
     code = "data_directory_busy"
 
 
+class EmbedderBusy(ServiceUnavailable):
+    """Raised after the embedder's own retries; `retry_after` is the pause it asked for, in seconds."""
+
+    code = "embedder_busy"
+
+    def __init__(
+        self,
+        message: str,
+        suggestion: str = "",
+        details: dict[str, object] | None = None,
+        *,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, suggestion, details)
+        self.retry_after = retry_after
+
+
 class DataDirectoryCorrupt(ServiceUnavailable):
     code = "data_directory_corrupt"
 
@@ -70,6 +89,11 @@ class InvalidInput(AskbookError):
 
 class NotFound(InvalidInput):
     code = "not_found"
+
+
+class Forbidden(AskbookError):
+    code = "forbidden"
+    exit_code = 4
 
 
 class Conflict(AskbookError):

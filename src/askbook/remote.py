@@ -97,11 +97,11 @@ async def call(
     try:
         result = await _persist(service, function, translate, backoff)
     except _GaveUp as outcome:
-        if breaker is not None:
+        if breaker is not None and outcome.failure.transient:
+            breaker.failed(outcome.failure.error)
+        elif breaker is not None:
             # A refusal is an answer: the service is there.
-            breaker.failed(outcome.failure.error) if outcome.failure.transient else (
-                breaker.succeeded()
-            )
+            breaker.succeeded()
         raise outcome.failure.error from outcome.__cause__
     except BaseException:
         if breaker is not None:
@@ -131,7 +131,7 @@ async def _persist(
             if not failure.transient or attempt >= backoff.attempts or asked > backoff.cap:
                 raise _GaveUp(failure) from error
             seconds = max(backoff.wait(attempt), asked)
-            log.info(
+            log.warning(
                 "retrying",
                 service=service,
                 attempt=attempt,

@@ -16,10 +16,22 @@ if not any(each.name == "eval" for each in app.registered_commands):
     command.register(app)
 
 PASSAGES = {
-    "bees#1": ("Bees", "A honey bee colony has one queen, and the queen lays up to two thousand eggs a day."),
-    "tides#1": ("Tides", "Tides rise and fall because the gravity of the Moon pulls at the oceans of the Earth."),
-    "bread#1": ("Bread", "Yeast feeds on sugar and gives off carbon dioxide, and that gas makes bread dough rise."),
-    "glass <x>": ("Glass", "---\nGlass is made by melting sand {silica} with soda ash at about 1500 degrees Celsius."),
+    "bees#1": (
+        "Bees",
+        "A honey bee colony has one queen, and the queen lays up to two thousand eggs a day.",
+    ),
+    "tides#1": (
+        "Tides",
+        "Tides rise and fall because the gravity of the Moon pulls at the oceans of the Earth.",
+    ),
+    "bread#1": (
+        "Bread",
+        "Yeast feeds on sugar and gives off carbon dioxide, and that gas makes bread dough rise.",
+    ),
+    "glass <x>": (
+        "Glass",
+        "---\nGlass is made by melting sand {silica} with soda ash at about 1500 degrees Celsius.",
+    ),
 }
 QUESTIONS = [
     {"qid": "1", "question": "How many eggs does a queen bee lay in a day?", "answerable": True,
@@ -83,7 +95,9 @@ def test_eval_compares_two_configurations(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     where = ("--retrieval", "--json", "--data-dir", str(tmp_path / "data"))
-    compared = json.loads(run(capsys, str(folder), *where, "--compare", "dense", WHOLE_DOCUMENTS)[1])
+    compared = json.loads(
+        run(capsys, str(folder), *where, "--compare", "dense", WHOLE_DOCUMENTS)[1]
+    )
     assert compared["compare"]["metrics"]["ndcg@10"]["verdict"] == "equal"
     assert run(capsys, str(folder), *where, "--compare", "dense", "magic")[0] == 4
 
@@ -95,16 +109,21 @@ def test_eval_makes_questions_from_a_books_headings(
     book.mkdir()
     for name, topic in (("one", "Honey bees"), ("two", "Ocean tides")):
         (book / f"{name}.md").write_text(
-            f"# {topic} explained\n\n## Summary\n\nThis page is about {topic.lower()}.\n", encoding="utf-8"
+            f"# {topic} explained\n\n## Summary\n\nThis page is about {topic.lower()}.\n",
+            encoding="utf-8",
         )
-    code, out = run(capsys, str(book), "--from-book", "--json", "--data-dir", str(tmp_path / "data"))
+    code, out = run(
+        capsys, str(book), "--from-book", "--json", "--data-dir", str(tmp_path / "data")
+    )
     assert code == 0
     assert json.loads(out)["retrieval"] == {
         "ndcg@10": 1.0, "recall@5": 1.0, "hit@5": 1.0, "mrr@10": 1.0, "n": 2
     }  # fmt: skip
 
 
-async def test_outcomes_are_kept_and_the_index_is_not_built_twice(folder: Path, tmp_path: Path) -> None:
+async def test_outcomes_are_kept_and_the_index_is_not_built_twice(
+    folder: Path, tmp_path: Path
+) -> None:
     settings = load_settings(data_dir=tmp_path / "data")
     kept = tmp_path / "kept"
     request = Request(("retrieval",), ("sparse",), outcomes=kept)

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 UnitKind: TypeAlias = Literal["sentence", "item", "code", "row"]
+Line: TypeAlias = tuple[int, int]
 
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
 _HEADING = re.compile(r"^ {0,3}#{1,6}\s")
-_ITEM = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)(.*)", re.DOTALL)
-_TABLE_RULE = re.compile(r"^\s*\|?[\s:|-]*-{2,}[\s:|-]*$")
+_ITEM = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\S")
+_TABLE_RULE = re.compile(r"^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*$")
+_MARKUP_LINE = re.compile(r"^\s*</?[A-Za-z!?]")
 _QUOTE_MARK = re.compile(r"^\s{0,3}>\s?")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]*_]*\s+(?=[\"'“‘(\[*_`]*[A-Z0-9`])")
 _NO_END = re.compile(
@@ -20,80 +22,100 @@ _NO_END = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A piece of a chunk: `text` is exactly `chunk.text[start:end]`."""
+    """A piece of a chunk: `text` is exactly `chunk.text[start:end]`.
+
+    A table row carries the span of its table's head, without which it says little.
+    """
 
     kind: UnitKind
     text: str
     start: int
     end: int
+    head: tuple[int, int] | None = None
 
 
 def cut_into_units(text: str) -> list[Unit]:
     """Sentences, list items, table rows and code blocks, in order; headings are left out."""
-    return list(_units(text))
-
-
-def _units(text: str) -> Iterator[Unit]:
-    paragraph: tuple[int, int] | None = None
     lines = list(_lines(text))
-    i = 0
-    while i < len(lines):
-        start, end = lines[i]
-        line = text[start:end]
-        fence = _FENCE.match(line)
-        ends_paragraph = fence or not line.strip() or _HEADING.match(line) or _ITEM.match(line)
-        if paragraph is not None and (ends_paragraph or "|" in line):
-            yield from _sentences(text, *paragraph)
-            paragraph = None
-        if fence:
-            i, unit = _code(text, lines, i, fence.group(1))
-            yield unit
-        elif not line.strip() or _HEADING.match(line) or _TABLE_RULE.match(line):
-            i += 1
-        elif item := _ITEM.match(line):
-            first = start + len(item.group(1))
-            i += 1
-            while i < len(lines) and _continues_item(text[slice(*lines[i])]):
-                end = lines[i][1]
-                i += 1
-            yield _unit("item", text, first, end)
-        elif line.count("|") >= 2:
-            yield _unit("row", text, start, end)
-            i += 1
-        else:
-            paragraph = (paragraph[0] if paragraph else start, end)
-            i += 1
-    if paragraph is not None:
-        yield from _sentences(text, *paragraph)
+    return list(_units(text, lines, _inside_fence(text, lines)))
 
 
-def _lines(text: str) -> Iterator[tuple[int, int]]:
+def _lines(text: str) -> Iterator[Line]:
     start = 0
     for line in text.splitlines(keepends=True):
         yield start, start + len(line.rstrip("\r\n"))
         start += len(line)
 
 
-def _code(text: str, lines: list[tuple[int, int]], i: int, fence: str) -> tuple[int, Unit]:
-    start, end = lines[i]
-    i += 1
+def _inside_fence(text: str, lines: list[Line]) -> bool:
+    """Whether the chunk begins inside a code block that an earlier chunk opened."""
+    fences = [match for line in lines if (match := _FENCE.match(text[slice(*line)]))]
+    return len(fences) % 2 == 1 and not fences[0].group(2).strip()
+
+
+def _units(text: str, lines: list[Line], inside_fence: bool) -> Iterator[Unit]:
+    i = 0
+    if inside_fence:
+        i, unit = _code_until(text, lines, 0, "`~")
+        yield unit
+    while i < len(lines):
+        start, end = lines[i]
+        line = text[start:end]
+        if fence := _FENCE.match(line):
+            i, unit = _code_until(text, lines, i + 1, fence.group(1), start)
+            yield unit
+        elif not line.strip() or _HEADING.match(line):
+            i += 1
+        elif _MARKUP_LINE.match(line):
+            first = start
+            while i < len(lines) and _MARKUP_LINE.match(text[slice(*lines[i])]):
+                end = lines[i][1]
+                i += 1
+            yield Unit("code", text[first:end], first, end)
+        elif i + 1 < len(lines) and _TABLE_RULE.match(text[slice(*lines[i + 1])]):
+            head = (start, lines[i + 1][1])
+            i += 2
+            while i < len(lines) and "|" in text[slice(*lines[i])]:
+                yield Unit("row", text[slice(*lines[i])], *lines[i], head)
+                i += 1
+        elif item := _ITEM.match(line):
+            i += 1
+            while i < len(lines) and _continues_item(text[slice(*lines[i])]):
+                end = lines[i][1]
+                i += 1
+            yield _unit("item", text, start + item.end(1), end)
+        else:
+            first = start
+            while i < len(lines) and _continues_paragraph(text[slice(*lines[i])]):
+                end = lines[i][1]
+                i += 1
+            yield from _sentences(text, first, end)
+
+
+def _code_until(
+    text: str, lines: list[Line], i: int, fence: str, start: int = 0
+) -> tuple[int, Unit]:
+    """A code block up to its closing fence or the end of the chunk."""
+    end = lines[i - 1][1] if i else 0
     while i < len(lines):
         end = lines[i][1]
         closing = text[slice(*lines[i])].strip()
         i += 1
-        if closing.startswith(fence) and not closing.strip(fence[0]):
+        if len(closing) >= 3 and closing[0] in fence and not closing.strip(closing[0]):
             break
     return i, Unit("code", text[start:end], start, end)
 
 
 def _continues_item(line: str) -> bool:
-    return (
-        bool(line.strip())
-        and not _ITEM.match(line)
-        and not _HEADING.match(line)
-        and (line.startswith((" ", "\t")))
-        and not _FENCE.match(line)
-    )
+    return line.startswith((" ", "\t")) and bool(line.strip()) and not _starts_block(line)
+
+
+def _continues_paragraph(line: str) -> bool:
+    return bool(line.strip()) and not _starts_block(line)
+
+
+def _starts_block(line: str) -> bool:
+    return bool(_FENCE.match(line) or _HEADING.match(line) or _ITEM.match(line))
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[Unit]:

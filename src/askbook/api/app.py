@@ -1,5 +1,6 @@
 """Builds the HTTP application around one running `Askbook`."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -8,7 +9,7 @@ from fastapi import FastAPI
 from askbook import __version__
 from askbook.api import errors
 from askbook.api.middleware import Envelope
-from askbook.api.routes import chat, health, page, read, search
+from askbook.api.routes import chat, health, ingestion, page, read, search
 from askbook.bootstrap import Askbook
 from askbook.config import Settings
 
@@ -20,7 +21,12 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with Askbook(settings) as askbook:
             app.state.askbook = askbook
-            yield
+            # In the background: what a former process left unfinished must not delay the first answer.
+            resuming = asyncio.create_task(askbook.durable_jobs.start_if_needed())
+            try:
+                yield
+            finally:
+                await resuming
 
     app = FastAPI(
         title="askbook",
@@ -29,7 +35,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=lifespan,
     )
     errors.install(app)
-    for routes in (chat, search, read, health, page):
+    for routes in (chat, search, read, ingestion, health, page):
         app.include_router(routes.router)
     app.mount("/assets", page.assets(), name="assets")
     app.add_middleware(Envelope)

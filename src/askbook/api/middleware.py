@@ -1,12 +1,14 @@
-"""Request ids, security headers and a body limit on every answer."""
+"""Request ids, security headers and a body limit on every answer, also on those to bugs."""
 
 import uuid
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from askbook.api.errors import unexpected
 from askbook.api.schemas import iso_now
 
 MAX_BODY = 1_000_000
@@ -41,7 +43,11 @@ class Envelope:
         scope.setdefault("state", {})["request_id"] = request_id
         structlog.contextvars.bind_contextvars(request_id=request_id)
 
+        started = False
+
         async def send_with_headers(message: Message) -> None:
+            nonlocal started
+            started = True
             if message["type"] == "http.response.start":
                 answer = MutableHeaders(scope=message)
                 answer["X-Request-ID"] = request_id
@@ -57,6 +63,10 @@ class Envelope:
             await self._app(scope, _limited(receive), send_with_headers)
         except _BodyTooLarge:
             await _too_large(request_id)(scope, receive, send_with_headers)
+        except Exception as error:
+            if started:
+                raise
+            await unexpected(Request(scope), error)(scope, receive, send_with_headers)
         finally:
             structlog.contextvars.unbind_contextvars("request_id")
 

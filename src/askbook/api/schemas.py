@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from askbook.agent.response import DISPLAY_LENGTH, AgentResponse, Citation
 from askbook.book import Book, HardwareTier, ProficiencyLevel, TeachingLayer
 from askbook.bootstrap import Scope
+from askbook.chat.turn import MAX_SELECTION
 from askbook.retrieval.confidence import ConfidenceLevel
 from askbook.retrieval.query import SearchMode, SearchResult
 
@@ -32,6 +33,7 @@ class ChatRequest(_Body):
     hardware_tier: HardwareTier | None = None
     proficiency_levels: list[ProficiencyLevel] | None = None
     layer: TeachingLayer | None = None
+    selected_text: str | None = Field(None, min_length=1, max_length=MAX_SELECTION)
     metadata: dict[str, Any] = Field(default_factory=dict, max_length=MAX_METADATA)
 
     @field_validator("message")
@@ -40,6 +42,13 @@ class ChatRequest(_Body):
         if not value.strip():
             raise ValueError("must not be empty")
         return value.strip()
+
+    @field_validator("selected_text")
+    @classmethod
+    def _says_something(cls, value: str | None) -> str | None:
+        if value is not None and not value.strip():
+            raise ValueError("must not be empty")
+        return value
 
     @field_validator("session_id")
     @classmethod
@@ -163,6 +172,7 @@ class ChatResponse(BaseModel):
     timestamp: str
     state: str
     model: str
+    tokens_used: int
     book_id: str
     metrics: dict[str, Any]
     timings: Timings
@@ -182,6 +192,7 @@ class ChatResponse(BaseModel):
             timestamp=iso_now(),
             state=answer.state,
             model=answer.model,
+            tokens_used=answer.tokens_used,
             book_id=answer.book_id,
             metrics=answer.metrics.to_json(),
             timings=Timings(

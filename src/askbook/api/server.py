@@ -9,6 +9,9 @@ from askbook.config import Settings
 from askbook.errors import ServiceUnavailable
 from askbook.storage.directory import DataDirectory
 
+GRACE = 5
+"""Seconds that requests under way get to finish when the server is stopped."""
+
 
 def run_server(settings: Settings) -> None:
     """Serve until interrupted; what would stop the start is told before it."""
@@ -21,6 +24,8 @@ def run_server(settings: Settings) -> None:
         port=server.port,
         log_level=server.log_level,
         access_log=False,
+        # Streams may be open for as long as a job runs; they end with the server.
+        timeout_graceful_shutdown=GRACE,
     )
 
 

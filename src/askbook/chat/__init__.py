@@ -1,5 +1,5 @@
 """One exchange from question to answer."""
 
-from askbook.chat.turn import ChatTurns, Turn, TurnState
+from askbook.chat.turn import ChatTurns, StateChanged, Turn, TurnEnded, TurnEvent, TurnState
 
-__all__ = ["ChatTurns", "Turn", "TurnState"]
+__all__ = ["ChatTurns", "StateChanged", "Turn", "TurnEnded", "TurnEvent", "TurnState"]

@@ -1,24 +1,34 @@
-"""One exchange: retrieve, decide, answer. Declining is an ordinary end, not an error."""
+"""One exchange: retrieve, decide, answer, verify. Declining is an ordinary end, not an error."""
 
+import re
 import time
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from askbook.agent.events import AnswerEnded, SentenceVerified, SourcesFound
 from askbook.agent.extractive import MODEL, answer_extractively
-from askbook.agent.response import AgentResponse
+from askbook.agent.response import AgentResponse, Citation, cite
+from askbook.agent.run import Asked, Tutor
 from askbook.book import Book
+from askbook.chat.selection import Marked, find_marked, is_about_the_mark
 from askbook.config import ConfidenceSettings
-from askbook.errors import IllegalTransition
+from askbook.errors import IllegalTransition, InvalidInput
 from askbook.retrieval.calibration import Calibration
 from askbook.retrieval.confidence import ConfidenceMetrics, assess
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.history import Message
 from askbook.retrieval.judging import Judge
-from askbook.retrieval.query import SearchQuery
+from askbook.retrieval.query import SearchQuery, SearchResult
 from askbook.retrieval.search import Searcher
 
 TurnState: TypeAlias = Literal[
     "pending", "retrieving", "generating", "completed", "low_confidence", "no_results", "error"
 ]
+MAX_SELECTION = 4000
+LONGEST_QUOTE = 900
+NOT_MARKED_HERE = "The text you marked is not in this book."
 
 _TRANSITIONS: dict[TurnState, frozenset[TurnState]] = {
     "pending": frozenset({"retrieving", "error"}),
@@ -47,8 +57,37 @@ class Turn:
         return not _TRANSITIONS[self.state]
 
 
+@dataclass(frozen=True, slots=True)
+class StateChanged:
+    """The turn entered another state."""
+
+    state: TurnState
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The turn is over; this is all of it."""
+
+    response: AgentResponse
+
+
+TurnEvent: TypeAlias = StateChanged | SourcesFound | SentenceVerified | TurnEnded
+
+
+@dataclass(slots=True)
+class _Composed:
+    """The answer as it grows from verified sentences."""
+
+    text: str = ""
+    quotes: list[Citation] = field(default_factory=list[Citation])
+
+    def add(self, sentence: SentenceVerified) -> None:
+        self.text += sentence.joint + sentence.text
+        self.quotes += sentence.citations
+
+
 class ChatTurns:
-    """Answers questions with one searcher and one answerer."""
+    """Answers questions with one searcher and one answerer: a model if there is one, else quotations."""
 
     def __init__(
         self,
@@ -56,75 +95,256 @@ class ChatTurns:
         judge: Judge | None,
         confidence: ConfidenceSettings,
         calibration: Calibration,
+        tutor: Tutor | None = None,
     ) -> None:
         self._searcher = searcher
         self._judge = judge
         self._confidence = confidence
         self._calibration = calibration
+        self._tutor = tutor
 
-    async def answer(self, query: SearchQuery, book: Book) -> AgentResponse:
+    @property
+    def model_name(self) -> str:
+        return self._tutor.model_name if self._tutor else MODEL
+
+    async def answer(
+        self,
+        query: SearchQuery,
+        book: Book,
+        *,
+        history: Sequence[Message] = (),
+        selected_text: str | None = None,
+    ) -> AgentResponse:
         """Retrieve first, decide, and answer only when the chunks are enough."""
-        started = time.perf_counter()
+        stream = self.stream(query, book, history=history, selected_text=selected_text)
+        async with aclosing(stream) as events:
+            async for event in events:
+                if isinstance(event, TurnEnded):
+                    return event.response
+        raise IllegalTransition("A turn ended without an answer.")
+
+    async def stream(
+        self,
+        query: SearchQuery,
+        book: Book,
+        *,
+        history: Sequence[Message] = (),
+        selected_text: str | None = None,
+    ) -> AsyncGenerator[TurnEvent]:
+        """The turn as it happens; sentences come only after their check and are never taken back."""
+        check_selection(selected_text)
         turn = Turn()
-        turn.to("retrieving")
+        work = _Work(query, book, history, selected_text, turn, time.perf_counter())
         try:
-            context = await self._searcher.search(query)
-            metrics = assess(context, self._confidence, self._calibration)
-            if not metrics.should_answer:
-                turn.to("no_results")
-                return _declined(context, metrics, book, turn, started)
-            turn.to("generating")
-            return await self._answered(context, metrics, book, turn, started)
+            async with aclosing(self._run(work)) as events:
+                async for event in events:
+                    yield event
         except BaseException:
             if not turn.is_over:
                 turn.to("error")
             raise
 
-    async def _answered(
-        self,
-        context: RetrievalContext,
-        metrics: ConfidenceMetrics,
-        book: Book,
-        turn: Turn,
-        started: float,
-    ) -> AgentResponse:
+    async def _run(self, work: "_Work") -> AsyncGenerator[TurnEvent]:
+        turn, book = work.turn, work.book
+        turn.to("retrieving")
+        yield StateChanged(turn.state)
+        context, metrics, marked = await self._retrieved(work)
+        if not metrics.should_answer:
+            turn.to("no_results")
+            yield StateChanged(turn.state)
+            foreign = marked is not None and not marked.results
+            said = f"{NOT_MARKED_HERE} {book.refusal}" if foreign else book.refusal
+            yield TurnEnded(work.declined(context, metrics, self.model_name, said))
+            return
+        turn.to("generating")
+        yield StateChanged(turn.state)
         generating = time.perf_counter()
-        answer = await answer_extractively(context, book, self._judge)
-        if answer is None:
+        composed = _Composed()
+        model, ended = self.model_name, AnswerEnded(failed="")
+        if self._tutor is not None:
+            asked = Asked(
+                query=work.query,
+                book=book,
+                context=context,
+                history=work.history,
+                selection=work.selected_text,
+            )
+            async with aclosing(self._tutor.answer(asked)) as events:
+                async for event in events:
+                    if isinstance(event, AnswerEnded):
+                        ended = event
+                    else:
+                        if isinstance(event, SentenceVerified):
+                            composed.add(event)
+                        yield event
+        info = (*context.info, *ended.info)
+        if ended.failed is not None:
+            model = MODEL
+            info = (*info, ended.failed) if ended.failed else info
+            async for event in self._quoted(context, book):
+                if isinstance(event, SentenceVerified):
+                    composed.add(event)
+                yield event
+        if not composed.text:
             turn.to("low_confidence")
+            yield StateChanged(turn.state)
             nothing = replace(metrics, confidence_level="insufficient", should_answer=False)
-            return _declined(context, nothing, book, turn, started)
+            response = work.declined(context, nothing, model, book.refusal)
+            yield TurnEnded(replace(response, info=info, tokens_used=ended.tokens_used))
+            return
         low = metrics.confidence_level == "low"
         turn.to("low_confidence" if low else "completed")
+        yield StateChanged(turn.state)
+        citations, cited = _merged(composed.quotes, (*context.results, *ended.results), book)
+        yield TurnEnded(
+            AgentResponse(
+                answer=f"{composed.text}\n\n{book.disclaimer}" if low else composed.text,
+                query=context.query,
+                book_id=book.book_id,
+                model=model,
+                metrics=metrics,
+                state=turn.state,
+                citations=citations,
+                sources=cited,
+                tokens_used=ended.tokens_used,
+                retrieval_count=context.total_found,
+                retrieval_time_ms=context.query_time_ms,
+                generation_time_ms=(time.perf_counter() - generating) * 1000,
+                total_time_ms=(time.perf_counter() - work.started) * 1000,
+                info=info,
+            )
+        )
+
+    async def _retrieved(
+        self, work: "_Work"
+    ) -> "tuple[RetrievalContext, ConfidenceMetrics, Marked | None]":
+        """What the question found, how far to trust it, and where the marked passage stands."""
+        context = await self._searcher.search(work.query)
+        metrics = assess(context, self._confidence, self._calibration)
+        if work.selected_text is None:
+            return context, metrics, None
+        marked = await find_marked(self._searcher, work.query, work.selected_text)
+        if not marked.results:
+            foreign = replace(
+                metrics,
+                confidence=0.0,
+                confidence_level="insufficient",
+                should_answer=False,
+                reason=NOT_MARKED_HERE,
+            )
+            return context, foreign, marked
+        context = await self._about(context, marked, work.query)
+        metrics = assess(context, self._confidence, self._calibration)
+        if is_about_the_mark(work.query.text) and not metrics.should_answer:
+            # "Explain this" says nothing of its own: that the passage was found is what counts.
+            metrics = replace(metrics, confidence_level="low", should_answer=True)
+        return context, metrics, marked
+
+    async def _about(
+        self, context: RetrievalContext, marked: Marked, query: SearchQuery
+    ) -> RetrievalContext:
+        """The retrieval with the marked passage first."""
+        known = {result.chunk_id for result in marked.results}
+        kept = [
+            (result, judgement)
+            for result, judgement in zip(
+                context.results, context.judgements or (None,) * context.total_found, strict=True
+            )
+            if result.chunk_id not in known
+        ]
+        judgements = [None for _ in marked.results]
+        if self._judge is not None:
+            texts = [result.chunk.embedded_text for result in marked.results]
+            judgements = list(await self._judge.judge(query.text, texts))
+        ordered = [*marked.results, *(result for result, _ in kept)]
+        return replace(
+            context,
+            results=tuple(replace(r, rank=n) for n, r in enumerate(ordered, 1)),
+            judgements=(*judgements, *(j for _, j in kept)),
+        )
+
+    async def _quoted(
+        self, context: RetrievalContext, book: Book
+    ) -> AsyncGenerator[SourcesFound | SentenceVerified]:
+        """The extractive answer under the same contract: sources, then sentences."""
+        answer = await answer_extractively(context, book, self._judge)
+        if answer is None:
+            return
+        yield SourcesFound(answer.citations)
+        by_number = {citation.n: citation for citation in answer.citations}
+        for joint, text, numbers in _pieces(answer.text):
+            citations = tuple(by_number[n] for n in numbers if n in by_number)
+            yield SentenceVerified(text, joint, citations)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One question on its way."""
+
+    query: SearchQuery
+    book: Book
+    history: Sequence[Message]
+    selected_text: str | None
+    turn: Turn
+    started: float
+
+    def declined(
+        self, context: RetrievalContext, metrics: ConfidenceMetrics, model: str, said: str
+    ) -> AgentResponse:
         return AgentResponse(
-            answer=f"{answer.text}\n\n{book.disclaimer}" if low else answer.text,
+            answer=said,
             query=context.query,
-            book_id=book.book_id,
-            model=MODEL,
+            book_id=self.book.book_id,
+            model=model,
             metrics=metrics,
-            state=turn.state,
-            citations=answer.citations,
-            sources=answer.cited,
+            state=self.turn.state,
             retrieval_count=context.total_found,
             retrieval_time_ms=context.query_time_ms,
-            generation_time_ms=(time.perf_counter() - generating) * 1000,
-            total_time_ms=(time.perf_counter() - started) * 1000,
+            total_time_ms=(time.perf_counter() - self.started) * 1000,
             info=context.info,
         )
 
 
-def _declined(
-    context: RetrievalContext, metrics: ConfidenceMetrics, book: Book, turn: Turn, started: float
-) -> AgentResponse:
-    return AgentResponse(
-        answer=book.refusal,
-        query=context.query,
-        book_id=book.book_id,
-        model=MODEL,
-        metrics=metrics,
-        state=turn.state,
-        retrieval_count=context.total_found,
-        retrieval_time_ms=context.query_time_ms,
-        total_time_ms=(time.perf_counter() - started) * 1000,
-        info=context.info,
-    )
+def check_selection(selected_text: str | None) -> None:
+    """A marked passage must say something, and not too much."""
+    if selected_text is None:
+        return
+    if not selected_text.strip():
+        raise InvalidInput("The marked text is empty.", "Mark a passage, or ask without one.")
+    if len(selected_text) > MAX_SELECTION:
+        raise InvalidInput(
+            f"The marked text has {len(selected_text)} characters, at most {MAX_SELECTION} are taken.",
+            "Mark a shorter passage.",
+        )
+
+
+_MARKED_END = re.compile(r"(?:\s?\[\d{1,3}\])+(?=\s|$)")
+
+
+def _pieces(text: str) -> Iterator[tuple[str, str, list[int]]]:
+    """A quoted answer at its citation marks: the gap before, the text with its marks, their numbers."""
+    position = 0
+    for match in _MARKED_END.finditer(text):
+        piece = text[position : match.end()]
+        body = piece.lstrip()
+        numbers = [int(n) for n in re.findall(r"\d+", match.group())]
+        yield piece[: len(piece) - len(body)], body, numbers
+        position = match.end()
+    if rest := text[position:].strip():
+        gap = text[position:]
+        yield gap[: len(gap) - len(gap.lstrip())], rest, []
+
+
+def _merged(
+    quotes: Sequence[Citation], results: Sequence[SearchResult], book: Book
+) -> tuple[tuple[Citation, ...], tuple[SearchResult, ...]]:
+    """One citation for each number, its quote stretched over all that was used, and the cited results."""
+    chunks = {result.chunk_id: result for result in results}
+    citations: list[Citation] = []
+    for n in dict.fromkeys(quote.n for quote in quotes):
+        mine = [quote for quote in quotes if quote.n == n]
+        start, end = min(q.quote_start for q in mine), max(q.quote_end for q in mine)
+        if end - start > LONGEST_QUOTE:
+            start, end = mine[0].quote_start, mine[0].quote_end
+        citations.append(cite(book, chunks[mine[0].chunk_id].chunk, n, start, end))
+    return tuple(citations), tuple(chunks[citation.chunk_id] for citation in citations)

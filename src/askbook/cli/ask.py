@@ -1,15 +1,22 @@
 """`askbook ask`: one question, one cited answer, or an honest refusal."""
 
+import sys
+from contextlib import aclosing
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from askbook.cli import scope
 from askbook.cli.output import AsJson, DataDir, print_json, run, settings_for
+from askbook.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from askbook.agent.response import AgentResponse
     from askbook.bootstrap import Scope
+    from askbook.chat import TurnEvent
     from askbook.config import Settings
 
 
@@ -28,6 +35,15 @@ def ask(
     lesson: scope.LessonNumber = None,
     proficiency: scope.Proficiency = None,
     layer: scope.Layer = None,
+    selected_text: Annotated[
+        str | None,
+        typer.Option(
+            "--selected-text", metavar="FILE|-", help="A passage you marked, to ask about."
+        ),
+    ] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Show each sentence as soon as it is checked.")
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Show confidence and timings.")
     ] = False,
@@ -45,17 +61,22 @@ def ask(
         proficiency=proficiency,
         layer=layer,
     )
-    response = run(_ask(settings_for(data_dir), question, where, top_k))
+    marked = None if selected_text is None else _read(selected_text)
+    shown = stream and not as_json
+    response = run(_ask(settings_for(data_dir), question, where, top_k, marked, shown))
     if as_json:
         print_json(response.to_json())
     else:
-        show_answer(response, verbose=verbose)
+        show_answer(response, verbose=verbose, answered=shown)
     return 0 if response.should_answer else 1
 
 
-def show_answer(response: "AgentResponse", *, verbose: bool = False) -> None:
-    """An answer for a terminal: the text, then where each number leads."""
-    typer.echo(response.answer)
+def show_answer(
+    response: "AgentResponse", *, verbose: bool = False, answered: bool = False
+) -> None:
+    """An answer for a terminal: the text, unless it is there already, then where each number leads."""
+    if not answered:
+        typer.echo(response.answer)
     if not response.should_answer:
         typer.secho(response.metrics.reason, dim=True)
     if response.citations:
@@ -77,10 +98,50 @@ def show_answer(response: "AgentResponse", *, verbose: bool = False) -> None:
         )
 
 
+def _read(place: str) -> str:
+    """The marked passage, from a file or from standard input."""
+    if place == "-":
+        return sys.stdin.read()
+    try:
+        return Path(place).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InvalidInput(
+            f"{place} cannot be read: {reason}.", "Give a text file, or - for standard input."
+        ) from error
+
+
 async def _ask(
-    settings: "Settings", question: str, where: "Scope", top_k: int | None
+    settings: "Settings",
+    question: str,
+    where: "Scope",
+    top_k: int | None,
+    marked: str | None,
+    shown: bool,
 ) -> "AgentResponse":
     from askbook.bootstrap import Askbook
 
     async with Askbook(settings) as askbook:
-        return await askbook.ask(question, where, top_k=top_k)
+        if not shown:
+            return await askbook.ask(question, where, top_k=top_k, selected_text=marked)
+        events = askbook.stream(question, where, top_k=top_k, selected_text=marked)
+        async with aclosing(events) as turn:
+            return await _shown(turn)
+
+
+async def _shown(events: "AsyncIterator[TurnEvent]") -> "AgentResponse":
+    """Print sentences as they come; what the whole answer adds at its end, too."""
+    from askbook.agent.events import SentenceVerified
+    from askbook.chat import TurnEnded
+
+    printed = ""
+    async for event in events:
+        if isinstance(event, SentenceVerified):
+            piece = event.joint + event.text
+            typer.echo(piece, nl=False)
+            printed += piece
+        elif isinstance(event, TurnEnded):
+            rest = event.response.answer
+            typer.echo(rest.removeprefix(printed) if printed else rest)
+            return event.response
+    raise InvalidInput("The answer did not come to an end.", "Ask again.")

@@ -20,7 +20,8 @@ def register(app: typer.Typer) -> None:
 
 def evaluate(
     dataset_dir: Annotated[
-        Path, typer.Argument(help="A folder with documents and questions, or with --from-book a book.")
+        Path,
+        typer.Argument(help="A folder with documents and questions, or with --from-book a book."),
     ],
     questions: Annotated[
         list[Path] | None,

@@ -98,14 +98,17 @@ def _bar() -> "Bar":
         TimeRemainingColumn,
     )
 
+    console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("files · {task.fields[chunks]} chunks · {task.fields[rate]}"),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
+        # In a log or a pipe a bar is only empty lines.
+        disable=not console.is_terminal,
     )
 
 

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from askbook.cli import ask, ingest, inspect, search, serve
+from askbook.cli import ask, audit, ingest, inspect, library, search, serve, worker
 from askbook.cli.output import fail
 from askbook.errors import AskbookError
 
@@ -16,7 +16,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (ingest, search, ask, inspect, serve):
+for group in (ingest, search, ask, inspect, serve, worker, library, audit):
     group.register(app)
 
 
@@ -45,7 +45,8 @@ def _run(arguments: list[str] | None) -> int:
         code = app(args=arguments, standalone_mode=False)
         return code if isinstance(code, int) else 0
     except typer.TyperException as error:
-        fail(error.format_message(), "See `askbook --help`.", "invalid_input", as_json)
+        message = error.format_message().rstrip(".") + "."
+        fail(message, "See `askbook --help`.", "invalid_input", as_json)
         return 4
     except typer.Exit as end:
         return end.exit_code

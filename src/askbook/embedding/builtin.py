@@ -32,7 +32,9 @@ class BuiltinEmbedder:
 
     async def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
         prefix = self.fingerprint.passage_prefix
-        return await self._runtime.map(self._embed, [prefix + text for text in texts])
+        return await self._runtime.map(
+            self._embed, [prefix + text for text in texts], background=True
+        )
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         encodings = self._runtime.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)

@@ -72,9 +72,7 @@ async def index_corpus(askbook: Askbook, corpus: Corpus) -> AsyncIterator[Progre
     state = corpus.data_dir / STATE_FILE
     fingerprint = str(askbook.embedder.fingerprint)
     current = {"content": corpus.content, "code": _code_hash(), "fingerprint": fingerprint}
-    known: dict[str, str] = (
-        json.loads(state.read_text(encoding="utf-8")) if state.exists() else {}
-    )
+    known: dict[str, str] = json.loads(state.read_text(encoding="utf-8")) if state.exists() else {}
     if known == current:
         return
     shelved = await askbook.library.book(BOOK_ID)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from askbook.evaluation.datasets import Question
-from askbook.storage.library import ShelvedLesson
+from askbook.storage.rows import ShelvedLesson
 
 _MIN_WORDS = 2
 _WORD = re.compile(r"\w+")

@@ -23,7 +23,9 @@ def as_lines(evaluated: Evaluated) -> list[str]:
     for name, summary in evaluated.summaries.items():
         lines.append(f"{evaluated.dataset} · {name}")
         for section, metric, value, interval in _rows(summary):
-            lines.append(f"  {section:12} {metric:22} {_shown(value):>8} {_range(interval)}".rstrip())
+            lines.append(
+                f"  {section:12} {metric:22} {_shown(value):>8} {_range(interval)}".rstrip()
+            )
         for group, part in summary.get("by", {}).items():
             for section, metric, value, _ in _rows(part):
                 lines.append(f"    {group:24} {section}.{metric:22} {_shown(value):>8}")

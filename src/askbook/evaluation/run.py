@@ -106,7 +106,11 @@ async def evaluate(
     named = settings.embedder.model_dump_json() if embedder is None else str(embedder.fingerprint)
     corpus = prepare_corpus(dataset.corpus, cache, named)
     place = {"data_dir": corpus.data_dir, "database_url": None}
-    own = replace(settings, storage=settings.storage.model_copy(update=place))
+    own = replace(
+        settings,
+        storage=settings.storage.model_copy(update=place),
+        index=settings.index.model_copy(update={"qdrant_url": None}),
+    )
     async with Askbook(own, embedder=embedder, judge=judge) as askbook:
         async for progress in index_corpus(askbook, corpus):
             counts = progress.job.counts

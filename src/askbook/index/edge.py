@@ -5,6 +5,7 @@ executor thread and upserts are small. The engine is used un-optimised: exact, a
 """
 
 import asyncio
+import errno
 import json
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -31,6 +32,8 @@ R = TypeVar("R")
 UPSERT_BATCH = 64
 SCROLL_PAGE = 256
 FINGERPRINT_FILE = "fingerprint.json"
+RESERVE = 64 << 20
+"""Bytes to leave free: the engine maps its files, and a map that finds no room kills the process."""
 
 
 class EdgeIndex:
@@ -104,9 +107,9 @@ class EdgeIndex:
             return function(*args)
         except (OSError, RuntimeError, ValueError) as error:
             raise _translate(error, self._folder) from error
-        except Exception as error:
-            # The engine raises bare `Exception` for everything it finds wrong.
-            if type(error) is Exception:
+        except BaseException as error:
+            # The engine raises bare `Exception` for what it finds wrong, and panics on damaged files.
+            if type(error) is Exception or type(error).__name__ == "PanicException":
                 raise _translate(error, self._folder) from error
             raise
 
@@ -153,6 +156,9 @@ class EdgeIndex:
             )
 
     def _upsert(self, points: Sequence[IndexPoint]) -> None:
+        self._open()
+        if shutil.disk_usage(self._folder).free < RESERVE:
+            raise OSError(errno.ENOSPC, "No space left on device", str(self._folder))
         self._update(
             qe.UpdateOperation.upsert_points(
                 [
@@ -283,9 +289,9 @@ def _stored(record: qe.Record) -> StoredPoint:
     )
 
 
-def _translate(error: Exception, folder: Path) -> Exception:
+def _translate(error: BaseException, folder: Path) -> Exception:
     text = str(error)
-    if "WouldBlock" in text or "lock" in text.lower():
+    if "WouldBlock" in text:
         return DataDirectoryBusy(
             f"Another askbook process uses the index in {folder}.",
             "Stop it, or give this one its own --data-dir.",
@@ -295,9 +301,9 @@ def _translate(error: Exception, folder: Path) -> Exception:
             f"No space is left for the index in {folder}.",
             "Free some space and run the same command again; nothing already indexed is lost.",
         )
-    if "load edge shard" in text or "segment" in text.lower() or "WAL" in text:
+    if "Service runtime error" in text or type(error).__name__ == "PanicException":
         return DataDirectoryCorrupt(
-            f"The index in {folder} cannot be opened: {text}.",
+            f"The index in {folder} cannot be read: {text}.",
             "Rebuild it from your files with `askbook ingest PATH --mode recreate`.",
         )
     return ServiceUnavailable(

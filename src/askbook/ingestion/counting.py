@@ -1,7 +1,6 @@
 """Count tokens word by word: a byte-level tokenizer counts each word on its own, so a count is kept."""
 
 import re
-import sys
 import unicodedata
 from collections.abc import Sequence
 
@@ -9,8 +8,9 @@ from askbook.ingestion.pieces import CountTokens
 
 _KEPT_WORDS = 200_000
 _KEPT_LENGTH = 64
-# Beyond the basic plane, and where Python's idea of whitespace differs, the tokenizer decides.
-_UNCOMMON = re.compile("[\x1c-\x1f\U00010000-\U0010ffff]")
+# Historic numerals, and where Python's idea of whitespace differs: there the tokenizer decides.
+_UNCOMMON = re.compile("[\x1c-\x1f\U00010000-\U0001d3ff\U0001e000-\U0001f10c\U00020000-\U0010ffff]")
+_BASIC_PLANE = 0x10000
 _PROBE = "It's 3 o'clock:\n\n\tdef f(x²):\n    return x['a']  # ½ of “it”, naïve café 机器"
 
 
@@ -25,13 +25,14 @@ class WordCounter:
     def __init__(self, count_tokens: CountTokens) -> None:
         self._count_tokens = count_tokens
         self._sizes: dict[str, int] = {}
-        self._words = _word_pattern()
-        self._applies = self._sums([self._words.findall(_PROBE)]) == count_tokens([_PROBE])
+        self._ascii_words = _word_pattern("A-Za-z", "0-9")
+        self._words = _unicode_word_pattern()
+        self._applies = self._sums([self._split(_PROBE)]) == count_tokens([_PROBE])
 
     def __call__(self, texts: Sequence[str]) -> list[int]:
         if not self._applies:
             return self._count_tokens(texts)
-        words = [[] if _UNCOMMON.search(text) else self._words.findall(text) for text in texts]
+        words = [self._split(text) for text in texts]
         counts = self._sums(words)
         uncommon = [index for index, text in enumerate(texts) if text and not words[index]]
         if uncommon:
@@ -39,6 +40,12 @@ class WordCounter:
             for index, size in zip(uncommon, sizes, strict=True):
                 counts[index] = size
         return counts
+
+    def _split(self, text: str) -> list[str]:
+        """The words of a text; none when only the tokenizer can tell."""
+        if text.isascii():
+            return [] if _UNCOMMON.search(text) else self._ascii_words.findall(text)
+        return [] if _UNCOMMON.search(text) else self._words.findall(text)
 
     def _sums(self, words: list[list[str]]) -> list[int]:
         sizes = self._sizes
@@ -55,14 +62,14 @@ class WordCounter:
         return counts
 
 
-def _word_pattern() -> re.Pattern[str]:
-    r"""The word pattern of byte-level tokenizers, which Python's `re` cannot write with `\p{L}`, `\p{N}`."""
+def _unicode_word_pattern() -> re.Pattern[str]:
     numerals = "".join(
-        f"\\U{code:08x}"
-        for code in range(min(0x10000, sys.maxunicode))
-        if unicodedata.category(chr(code)) in ("Nl", "No")
+        chr(code) for code in range(_BASIC_PLANE) if unicodedata.category(chr(code)) in ("Nl", "No")
     )
-    letter, number = rf"[^\W\d_{numerals}]", rf"[\d{numerals}]"
+    return _word_pattern(rf"^\W\d_{numerals}", rf"\d{numerals}")
+
+
+def _word_pattern(letters: str, numbers: str) -> re.Pattern[str]:
     return re.compile(
-        rf"'(?:s|t|re|ve|m|ll|d)| ?{letter}+| ?{number}+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+"
+        rf"'(?:s|t|re|ve|m|ll|d)| ?[{letters}]+| ?[{numbers}]+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+"
     )

@@ -1,14 +1,8 @@
-"""Ingestion jobs: one per book at a time, recorded in the database, resumed when their process died."""
+"""An ingestion job as a value: what it is to do, how far it is, and which steps it may take."""
 
-import uuid
-from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
-
-from sqlalchemy import insert, select, update
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from askbook.book import IngestionMode, JobStatus
 from askbook.errors import IllegalTransition, InvalidInput
@@ -20,10 +14,6 @@ from askbook.ingestion.events import (
     Planned,
     Warned,
 )
-from askbook.ingestion.pipeline import Pipeline
-from askbook.ingestion.readers import open_reader
-from askbook.storage.rows import utc
-from askbook.storage.tables import ingestion_jobs
 
 _TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
     "queued": frozenset({"running", "failed"}),
@@ -35,7 +25,7 @@ _TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How far a job is; each number only grows."""
+    """How far a job is; none is ever negative."""
 
     files_discovered: int = 0
     files_processed: int = 0
@@ -70,6 +60,10 @@ class IngestionJob:
     failures: tuple[tuple[str, str], ...] = ()
 
     @property
+    def is_over(self) -> bool:
+        return not _TRANSITIONS[self.status]
+
+    @property
     def duration_seconds(self) -> int | None:
         if self.started_at is None or self.completed_at is None:
             return None
@@ -83,6 +77,7 @@ class IngestionJob:
         return replace(
             self,
             status=status,
+            counts=_none_left_over(self.counts) if status == "failed" else self.counts,
             started_at=self.started_at or (now if status == "running" else None),
             completed_at=now if status in ("completed", "failed") else None,
             error_message=error_message,
@@ -93,18 +88,7 @@ class IngestionJob:
         counts = self.counts
         match event:
             case Planned():
-                # A resumed job plans anew: what it did before its process died is unchanged now.
-                done = counts.files_processed
-                skipped = max(0, event.unchanged - done)
-                processed = min(done, event.unchanged)
-                counts = replace(
-                    counts,
-                    files_discovered=event.discovered,
-                    files_processed=processed,
-                    files_skipped=skipped,
-                    files_failed=0,
-                )
-                return replace(self, counts=counts, failures=(), warnings=())
+                return self._planned(event)
             case Warned(message=message):
                 return replace(self, warnings=(*self.warnings, message))
             case FileFailed(source_file=source_file, reason=reason):
@@ -138,126 +122,40 @@ class IngestionJob:
             "completed_at": None if self.completed_at is None else self.completed_at.isoformat(),
             "duration_seconds": self.duration_seconds,
             "error_message": self.error_message,
-            "warnings": list(self.warnings),
+            # A resumed job is warned again of what it still sees; once is enough.
+            "warnings": list(dict.fromkeys(self.warnings)),
             "failures": [{"source_file": f, "reason": r} for f, r in self.failures],
         }
+
+    def _planned(self, event: Planned) -> "IngestionJob":
+        """The start of the work, or of its rest: a resumed job plans anew.
+
+        What was unchanged in the first plan was skipped. Whatever more is unchanged now, this job did
+        before its process died, even if it died before it could count it.
+        """
+        resumed = self.counts.files_discovered > 0
+        skipped = event.unchanged
+        if resumed:
+            skipped = min(self.counts.files_skipped, event.unchanged)
+        counts = replace(
+            self.counts,
+            files_discovered=event.discovered,
+            files_processed=event.unchanged - skipped,
+            files_skipped=skipped,
+            files_failed=0,
+        )
+        return replace(self, counts=counts, failures=())
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A job after one more event."""
+    """A job after one more event; no event: it was taken up, or is over."""
 
     job: IngestionJob
     event: IngestionEvent | None
 
 
-class IngestionJobs:
-    """Starts, resumes and records jobs of one process."""
-
-    def __init__(self, engine: AsyncEngine, pipeline: Pipeline) -> None:
-        self._engine = engine
-        self._pipeline = pipeline
-        self._owner = uuid.uuid4().hex
-
-    async def run(
-        self, folder: Path, book_id: str | None, mode: IngestionMode
-    ) -> AsyncIterator[Progress]:
-        """Ingest a folder as a job; an unfinished job of the same book is taken up again."""
-        book = open_reader(folder, book_id).book
-        job = await self._unfinished(book.book_id)
-        if job is None or job.mode != mode or job.folder != str(folder.resolve()):
-            job = await self._create(book.book_id, folder, mode)
-        if job.status == "queued":
-            job = job.to("running")
-        await self._save(job)
-        yield Progress(job, None)
-        try:
-            async for event in self._pipeline.run(folder, book_id, mode):
-                job = job.after(event)
-                if isinstance(event, LessonsSwitched | Planned):
-                    await self._save(job)
-                yield Progress(job, event)
-        except Exception as error:
-            job = job.to("failed", str(error))
-            await self._save(job)
-            raise
-        job = job.to("completed")
-        await self._save(job)
-        yield Progress(job, None)
-
-    async def get(self, job_id: int) -> IngestionJob | None:
-        async with self._engine.connect() as connection:
-            row = (
-                await connection.execute(
-                    select(ingestion_jobs).where(ingestion_jobs.c.job_id == job_id)
-                )
-            ).first()
-            return None if row is None else _job(row)
-
-    async def _unfinished(self, book_id: str) -> IngestionJob | None:
-        query = (
-            select(ingestion_jobs)
-            .where(
-                ingestion_jobs.c.book_id == book_id,
-                ingestion_jobs.c.status.in_(("queued", "running")),
-            )
-            .order_by(ingestion_jobs.c.job_id.desc())
-        )
-        async with self._engine.connect() as connection:
-            row = (await connection.execute(query)).first()
-            return None if row is None else _job(row)
-
-    async def _create(self, book_id: str, folder: Path, mode: IngestionMode) -> IngestionJob:
-        """A new job; one that was abandoned for it ends as failed."""
-        abandoned = await self._unfinished(book_id)
-        if abandoned is not None:
-            await self._save(abandoned.to("failed", "Replaced by a new job."))
-        job = IngestionJob(job_id=0, book_id=book_id, folder=str(folder.resolve()), mode=mode)
-        async with self._engine.begin() as connection:
-            result = await connection.execute(
-                insert(ingestion_jobs)
-                .values(**_row(job), owner=self._owner)
-                .returning(ingestion_jobs.c.job_id)
-            )
-            return replace(job, job_id=int(result.scalar_one()))
-
-    async def _save(self, job: IngestionJob) -> None:
-        async with self._engine.begin() as connection:
-            await connection.execute(
-                update(ingestion_jobs)
-                .where(ingestion_jobs.c.job_id == job.job_id)
-                .values(**_row(job), owner=self._owner)
-            )
-
-
-def _row(job: IngestionJob) -> dict[str, Any]:
-    return {
-        "book_id": job.book_id,
-        "folder": job.folder,
-        "mode": job.mode,
-        "status": job.status,
-        "counts": asdict(job.counts),
-        "warnings": list(job.warnings),
-        "failures": [list(failure) for failure in job.failures],
-        "queued_at": job.queued_at,
-        "started_at": job.started_at,
-        "completed_at": job.completed_at,
-        "error_message": job.error_message,
-    }
-
-
-def _job(row: Any) -> IngestionJob:
-    return IngestionJob(
-        job_id=row.job_id,
-        book_id=row.book_id,
-        folder=row.folder,
-        mode=row.mode,
-        status=row.status,
-        counts=Counts(**row.counts),
-        queued_at=utc(row.queued_at) or datetime.now(UTC),
-        started_at=utc(row.started_at),
-        completed_at=utc(row.completed_at),
-        error_message=row.error_message,
-        warnings=tuple(row.warnings),
-        failures=tuple((f, r) for f, r in row.failures),
-    )
+def _none_left_over(counts: Counts) -> Counts:
+    """Files a failed job did not come to count as failed: the next one reads them."""
+    left = counts.files_discovered - counts.files_processed - counts.files_skipped
+    return replace(counts, files_failed=max(left, counts.files_failed))

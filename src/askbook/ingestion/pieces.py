@@ -11,6 +11,9 @@ from askbook.book.chunk import MIN_TEXT_LENGTH
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？;])\s+|(?<=[。！？])")
 _WORD_END = re.compile(r"\s+")
 
+_INDENT_COST = 0.02
+_DEEP = 16
+
 CountTokens = Callable[[Sequence[str]], list[int]]
 
 
@@ -21,12 +24,12 @@ def joined(blocks: Sequence[Block]) -> str:
     an indented code block.
     """
     texts = [block.text for block in blocks]
-    margin = _indent(texts[0])
+    margin = _margin(texts[0])
     if margin:
         for index, text in enumerate(texts):
-            if _indent(text) < margin:
+            if _margin(text) < margin:
                 break
-            texts[index] = _outdented(text, margin)
+            texts[index] = "\n".join(line[margin:] for line in text.split("\n"))
     return "\n\n".join(text.strip("\n") for text in texts).strip()
 
 
@@ -34,30 +37,48 @@ def cut_block(
     block: Block,
     count_tokens: CountTokens,
     room: int,
+    aim: int,
     first_room: int | None = None,
 ) -> list[tuple[Block, int]]:
-    """`block` in parts of at most `room` tokens, the first of at most `first_room`, with their sizes.
+    """`block` in even parts near `aim` tokens, with their sizes; the first may get less room.
 
-    Lines stay whole; a line that alone is too long is cut after a sentence, else a word, else anywhere.
+    No part exceeds `room`. Lines stay whole; a line that alone is too long is cut after a sentence,
+    else a word, else anywhere.
     """
     room = max(room, 8)
     # What is held before the block may leave little room for its start; too little is no start.
     first_room = room if first_room is None or first_room < room // 3 else min(first_room, room)
     units = _units(block.text, count_tokens, first_room)
-    total = sum(size for _, size in units)
-    wanted = max(2, -(-total // room))
-    fill = min(room, -(-total // wanted) + 8)
-    parts: list[list[tuple[str, int]]] = [[]]
-    size = 0
-    for text, tokens in units:
-        limit = min(fill, first_room) if len(parts) == 1 else fill
-        if parts[-1] and size + tokens > limit:
-            parts.append([])
-            size = 0
-        parts[-1].append((text, tokens))
-        size += tokens
-    pieces = [("".join(text for text, _ in part), sum(n for _, n in part)) for part in parts]
-    return _placed(block, _merged_tiny(pieces))
+    parts: list[tuple[str, int]] = []
+    start, left = 0, sum(size for _, size in units)
+    while start < len(units):
+        limit = room if parts else first_room
+        wanted = max(1 if parts else 2, round(left / max(8, min(aim, room))))
+        end = _part_end(units, start, limit, left / max(wanted, 2 if left > limit else 1))
+        text, size = (
+            "".join(text for text, _ in units[start:end]),
+            sum(size for _, size in units[start:end]),
+        )
+        parts.append((text, size))
+        start, left = end, left - size
+    return _placed(block, _merged_tiny(parts))
+
+
+def _part_end(units: list[tuple[str, int]], start: int, limit: int, ideal: float) -> int:
+    """Where a part that begins at `start` ends: near `ideal`, before a line at the left rather than
+    inside an indented passage."""
+    size = units[start][1]
+    best, chosen = float("inf"), start + 1
+    for end in range(start + 1, len(units) + 1):
+        if size > limit and end > start + 1:
+            break
+        inside = _indent(units[end][0]) if end < len(units) else 0
+        cost = abs(size - ideal) / ideal + _INDENT_COST * min(inside, _DEEP)
+        if cost <= best:
+            best, chosen = cost, end
+        if end < len(units):
+            size += units[end][1]
+    return chosen
 
 
 def _units(text: str, count_tokens: CountTokens, limit: int) -> list[tuple[str, int]]:
@@ -126,12 +147,12 @@ def _placed(block: Block, pieces: list[tuple[str, int]]) -> list[tuple[Block, in
     return placed
 
 
-def _indent(text: str) -> int:
-    return len(text) - len(text.lstrip(" "))
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
-def _outdented(text: str, margin: int) -> str:
-    return "\n".join(
-        line[margin:] if not line[:margin].strip() else line.lstrip(" ")
-        for line in text.split("\n")
-    )
+def _margin(text: str) -> int:
+    """The indentation all lines of a text share."""
+    if not text.startswith(" "):
+        return 0
+    return min(_indent(line) for line in text.split("\n") if line.strip())

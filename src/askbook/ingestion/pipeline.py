@@ -28,7 +28,7 @@ from askbook.ingestion.readers.base import Reader
 from askbook.ingestion.splitting import SPLITTER_VERSION
 from askbook.ingestion.switching import put_right, switch
 from askbook.storage.library import Library
-from askbook.storage.rows import ShelvedBook, ShelvedLesson
+from askbook.storage.rows import ShelvedBook
 from askbook.storage.vectors import VectorCache
 
 IN_FLIGHT = 3
@@ -51,7 +51,7 @@ class Pipeline:
     ) -> Plan:
         """What an ingest would do, without doing it."""
         reader = await asyncio.to_thread(open_reader, folder, book_id)
-        return await self._plan(reader, mode, await self._shelved(reader, mode))
+        return await self._plan(reader, folder, mode, await self._shelved(reader, mode))
 
     async def run(
         self, folder: Path, book_id: str | None = None, mode: IngestionMode = "incremental"
@@ -60,11 +60,11 @@ class Pipeline:
         reader = await asyncio.to_thread(open_reader, folder, book_id)
         book_id = reader.book.book_id
         shelved = await self._shelved(reader, mode)
+        plan = await self._plan(reader, folder, mode, shelved)
         if mode == "recreate":
             await self._renew(book_id)
-        if shelved is not None:
+        elif shelved is not None:
             await self._put_right(book_id)
-        plan = await self._plan(reader, mode, shelved)
         yield Planned(
             discovered=len(plan.discovered),
             new=tuple(plan.new),
@@ -77,10 +77,13 @@ class Pipeline:
             yield Warned(warning)
         for source_file, reason in plan.failed.items():
             yield FileFailed(source_file, reason)
+        await self._library.distrust(book_id, plan.doubtful)
+        await self._library.touch(book_id, plan.reordered)
         await self._library.save_book(_opened(reader, folder, shelved, self._fingerprint, mode))
         async for event in self._execute(reader, plan, rewrite=mode != "incremental"):
             yield event
-        await self._library.touch(book_id, plan.reordered)
+        if mode == "recreate":
+            await self._put_right(book_id)
         await self._library.save_book(self._closed(reader, folder, shelved, mode))
         _, chunks = await self._library.totals(book_id)
         yield Finished(chunks)
@@ -121,7 +124,9 @@ class Pipeline:
     async def _put_right(self, book_id: str) -> None:
         await put_right(self._library, self._cache, self._index, self._embedder, book_id)
 
-    async def _plan(self, reader: Reader, mode: IngestionMode, shelved: ShelvedBook | None) -> Plan:
+    async def _plan(
+        self, reader: Reader, folder: Path, mode: IngestionMode, shelved: ShelvedBook | None
+    ) -> Plan:
         lessons = await self._library.lessons(reader.book.book_id) if shelved else {}
         same = shelved is not None and shelved.settings_hash == _settings_hash(reader)
         plan = await asyncio.to_thread(make_plan, reader, lessons, mode=mode, same_settings=same)
@@ -130,8 +135,8 @@ class Pipeline:
                 f"No lesson was found in {reader.docs_root}.",
                 "Point askbook at a folder with .md or .mdx files; nothing was changed.",
             )
-        if shelved is not None and mode == "incremental":
-            _refuse_foreign_folder(reader, shelved, lessons, plan)
+        if shelved is not None and lessons and mode != "recreate":
+            _refuse_foreign_folder(folder, shelved, plan)
         return plan
 
     async def _execute(
@@ -139,7 +144,7 @@ class Pipeline:
     ) -> AsyncIterator[IngestionEvent]:
         """Read ahead and embed several batches at once; switch them in order."""
         now = datetime.now(UTC)
-        batches = prepare(reader, plan.units, self._embedder.count_tokens, now)
+        batches = prepare(reader, plan.units, self._embedder.count_tokens, now, plan.failed)
         vectors = _RunningVectors(self._cache, self._embedder)
         waiting: deque[tuple[Batch, asyncio.Task[_Vectors]]] = deque()
         try:
@@ -260,27 +265,28 @@ def _opened(
     fingerprint: str,
     mode: IngestionMode,
 ) -> ShelvedBook:
-    """The book while it is being ingested: until the end, its former settings count, or none."""
+    """The book while it is being ingested: until the end, settings count only if all lessons share them."""
+    settings_hash = _settings_hash(reader)
+    same = shelved is not None and shelved.settings_hash == settings_hash
     return ShelvedBook(
         book=reader.book,
         folder=str(folder.resolve()),
         fingerprint=fingerprint,
-        settings_hash=shelved.settings_hash if shelved and mode == "incremental" else "",
+        settings_hash=settings_hash if same and mode == "incremental" else "",
         last_full_ingest=shelved.last_full_ingest if shelved else None,
         last_incremental_update=shelved.last_incremental_update if shelved else None,
     )
 
 
-def _refuse_foreign_folder(
-    reader: Reader, shelved: ShelvedBook, lessons: Mapping[str, ShelvedLesson], plan: Plan
-) -> None:
+def _refuse_foreign_folder(folder: Path, shelved: ShelvedBook, plan: Plan) -> None:
     """Two folders with one name must not overwrite each other's book."""
     before = Path(shelved.folder)
-    shares_something = plan.moved or any(path in lessons for path in plan.discovered)
-    if lessons and not shares_something and before.is_dir() and any(before.iterdir()):
+    if before == folder.resolve() or plan.familiar:
+        return
+    if before.is_dir() and any(before.iterdir()):
         raise Conflict(
-            f"The id {reader.book.book_id!r} already belongs to the book in {before}, "
-            f"which shares no lesson with {reader.docs_root}.",
+            f"The id {shelved.book.book_id!r} already belongs to the book in {before}, "
+            f"which shares no lesson with {folder}.",
             "Pass --book ID to give this folder an id of its own, "
             "or --mode recreate to replace that book.",
         )

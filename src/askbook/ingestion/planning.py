@@ -1,9 +1,10 @@
 """Compares a folder with the library: which lessons to read again, which to remove, which to leave alone."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from askbook.book import IngestionMode
@@ -25,10 +26,11 @@ class PlannedLesson:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Lessons that must become visible together, because one takes a slot another still holds."""
+    """Lessons that must become visible together, after the files in `after` have left their slots."""
 
     lessons: tuple[PlannedLesson, ...]
     removed: tuple[str, ...]
+    after: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -45,6 +47,14 @@ class Plan:
     failed: dict[str, str] = field(default_factory=dict[str, str])
     reordered: dict[str, int] = field(default_factory=dict[str, int])
     warnings: list[str] = field(default_factory=list[str])
+    familiar: int = 0
+    """How many files have a content that the library knows of this book, under any name."""
+
+    @property
+    def doubtful(self) -> list[str]:
+        """Shelved files that are not known to equal what the library has of them, until they are read."""
+        planned = [p.before.source_file for u in self.units for p in u.lessons if p.before]
+        return [*planned, *self.failed]
 
 
 def make_plan(
@@ -59,6 +69,7 @@ def make_plan(
     plan = Plan(discovery.files, warnings=list(discovery.warnings))
     includes = IncludeHashes(reader.docs_root)
     trusted = same_settings and mode == "incremental"
+    known_hashes = {before.file_hash for before in shelved.values()}
     declared: dict[str, Declared] = {}
     hashes: dict[str, str] = {}
     for source_file in discovery.files:
@@ -66,16 +77,17 @@ def make_plan(
         try:
             data = (reader.docs_root / source_file).read_bytes()
             hashes[source_file] = hashlib.sha256(data).hexdigest()
+            plan.familiar += hashes[source_file] in known_hashes
             if trusted and before is not None and _same_inputs(before, hashes, includes):
                 plan.unchanged.append(source_file)
                 declared[source_file] = _declared_before(before)
             else:
                 declared[source_file] = reader.declare(source_file, data)
-        except (OSError, AskbookError) as error:
-            plan.failed[source_file] = _reason(error)
-            if before is not None:
-                declared[source_file] = _declared_before(before)
-    gone = [path for path in shelved if path not in set(discovery.files)]
+        except Exception as error:
+            # Whatever is wrong with one file, the others are not to suffer from it.
+            plan.failed[source_file] = reason(error)
+    gone = _gone(plan, reader.docs_root, shelved)
+    declared.update({p: _declared_before(shelved[p]) for p in plan.failed if p in shelved})
     if not gone and len(plan.unchanged) == len(discovery.files):
         return plan
     _share_out(plan, reader, shelved, declared, hashes, gone)
@@ -112,6 +124,40 @@ def place_to_json(place: Place) -> dict[str, Any]:
         "module_title": place.module_title,
         "chapter_title": place.chapter_title,
     }
+
+
+def reason(error: Exception) -> str:
+    """Why a file could not be read, in a few words."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return str(error) if isinstance(error, AskbookError) else f"{type(error).__name__}: {error}"
+
+
+def _gone(plan: Plan, root: Path, shelved: Mapping[str, ShelvedLesson]) -> list[str]:
+    """Shelved files that are no longer there; those in a folder that cannot be listed have failed."""
+    found = set(plan.discovered)
+    gone: list[str] = []
+    trouble: dict[PurePosixPath, str] = {}
+    listed: set[PurePosixPath] = set()
+    for path in shelved:
+        if path in found:
+            continue
+        for folder in reversed(PurePosixPath(path).parents):
+            if folder not in listed and folder not in trouble:
+                try:
+                    os.scandir(root / folder).close()
+                except (FileNotFoundError, NotADirectoryError):
+                    break
+                except OSError as error:
+                    trouble[folder] = f"{folder} cannot be listed: {reason(error)}"
+                listed.add(folder)
+            if folder in trouble:
+                plan.failed[path] = trouble[folder]
+                break
+        if path not in plan.failed:
+            gone.append(path)
+    plan.discovered = (*plan.discovered, *(path for path in plan.failed if path not in found))
+    return gone
 
 
 def _same_inputs(before: ShelvedLesson, hashes: Mapping[str, str], includes: IncludeHashes) -> bool:
@@ -185,42 +231,55 @@ def _renames(
 def _units(
     to_read: Sequence[PlannedLesson], gone: Sequence[str], shelved: Mapping[str, ShelvedLesson]
 ) -> list[Unit]:
-    """Group lessons that exchange slots; all others stand alone."""
+    """Lessons one by one, each after the one whose slot it takes; those that exchange slots, together."""
     holder = {(s.module, s.chapter, s.lesson): path for path, s in shelved.items()}
-    groups = _Groups()
-    reading = {lesson.declared.source_file for lesson in to_read}
-    for lesson in to_read:
+    reading = {lesson.declared.source_file: lesson for lesson in to_read}
+    removing = set(gone)
+    # A renamed lesson and the file it was before are one node, called by its new name.
+    node = {path: path for path in (*reading, *gone)}
+    for path, lesson in reading.items():
+        if lesson.before is not None and lesson.before.source_file in removing:
+            node[lesson.before.source_file] = path
+    takes: dict[str, str] = {}
+    for path, lesson in reading.items():
         slot = lesson.place.slot
         held_by = holder.get((slot.module, slot.chapter, slot.lesson))
-        if held_by is not None and (held_by in reading or held_by in gone):
-            groups.join(lesson.declared.source_file, held_by)
+        if held_by is not None and node.get(held_by, held_by) != path:
+            takes[path] = held_by
     members: dict[str, tuple[list[PlannedLesson], list[str]]] = {}
-    for lesson in to_read:
-        root = groups.root(lesson.declared.source_file)
-        members.setdefault(root, ([], []))[0].append(lesson)
-    for path in gone:
-        members.setdefault(groups.root(path), ([], []))[1].append(path)
-    return [Unit(tuple(lessons), tuple(removed)) for lessons, removed in members.values()]
+    for path, into in node.items():
+        lessons, removed = members.setdefault(into, ([], []))
+        if path in reading:
+            lessons.append(reading[path])
+        else:
+            removed.append(path)
+    units: list[Unit] = []
+    for group in _in_order(list(members), {p: node.get(h, h) for p, h in takes.items()}):
+        held = dict.fromkeys(takes[name] for name in group if name in takes)
+        units.append(
+            Unit(
+                lessons=tuple(lesson for name in group for lesson in members[name][0]),
+                removed=tuple(path for name in group for path in members[name][1]),
+                after=tuple(path for path in held if node.get(path) not in group),
+            )
+        )
+    return units
 
 
-class _Groups:
-    """Disjoint sets of paths."""
-
-    def __init__(self) -> None:
-        self._parent: dict[str, str] = {}
-
-    def root(self, path: str) -> str:
-        while (parent := self._parent.get(path, path)) != path:
-            above = self._parent.get(parent, parent)
-            self._parent[path] = above
-            path = above
-        return path
-
-    def join(self, one: str, other: str) -> None:
-        self._parent[self.root(one)] = self.root(other)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    return str(error)
+def _in_order(names: Sequence[str], follows: Mapping[str, str]) -> Iterator[list[str]]:
+    """Each name after the one it follows; names that follow each other in a circle, as one group."""
+    known = set(names)
+    done: set[str] = set()
+    for name in names:
+        chain: dict[str, None] = {}
+        following: str | None = name
+        while following in known and following not in done and following not in chain:
+            chain[following] = None
+            following = follows.get(following)
+        path = list(chain)
+        if following in chain:
+            circle = path[path.index(following) :]
+            path = path[: -len(circle)]
+            yield circle
+        yield from ([each] for each in reversed(path))
+        done.update(chain)

@@ -1,18 +1,18 @@
 """Reads and splits planned lessons into batches that can be embedded and switched. Synchronous: run it in a thread."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
 from askbook.book import DocumentChunk, content_hash, parent_doc_id
-from askbook.errors import AskbookError
 from askbook.ingestion.planning import (
     IncludeHashes,
     PlannedLesson,
     Unit,
     inputs_hash,
     place_to_json,
+    reason,
 )
 from askbook.ingestion.readers.base import Reader
 from askbook.ingestion.splitting import split_lesson
@@ -25,10 +25,11 @@ BATCH_REMOVALS = 200
 
 @dataclass(frozen=True, slots=True)
 class PreparedLesson:
-    """A lesson in its new form, with the hash of every text to embed."""
+    """A lesson in its new form; `whole` when nothing of its old form is to be relied on."""
 
     lesson: ShelvedLesson
     chunks: tuple[DocumentChunk, ...]
+    whole: bool = False
 
 
 @dataclass(slots=True)
@@ -54,9 +55,13 @@ def prepare(
     units: Sequence[Unit],
     count_tokens: Callable[[Sequence[str]], list[int]],
     now: datetime,
+    staying: Collection[str] = (),
 ) -> Iterator[Batch]:
-    """Batches of whole units, in order; a lesson that cannot be read holds back its unit alone."""
-    preparer = _Preparer(reader, count_tokens, now)
+    """Batches of whole units, in order; a lesson that cannot be read holds back who needs its slot.
+
+    `staying` are files known before to keep what they hold.
+    """
+    preparer = _Preparer(reader, count_tokens, now, staying)
     batch = Batch()
     for unit in units:
         preparer.add(unit, batch)
@@ -69,30 +74,35 @@ def prepare(
 
 class _Preparer:
     def __init__(
-        self, reader: Reader, count_tokens: Callable[[Sequence[str]], list[int]], now: datetime
+        self,
+        reader: Reader,
+        count_tokens: Callable[[Sequence[str]], list[int]],
+        now: datetime,
+        staying: Collection[str],
     ) -> None:
         self._reader = reader
         self._count_tokens = count_tokens
         self._now = now
         self._includes = IncludeHashes(reader.docs_root)
+        self._staying = set(staying)
 
     def add(self, unit: Unit, batch: Batch) -> None:
         prepared: list[PreparedLesson] = []
-        warnings: list[str] = []
         failed: dict[str, str] = {}
-        for planned in unit.lessons:
+        blame = [path for path in unit.after if path in self._staying]
+        for planned in () if blame else unit.lessons:
             try:
-                prepared.append(self._read(planned, warnings))
-            except (OSError, AskbookError) as error:
-                reason = error.strerror if isinstance(error, OSError) else str(error)
-                failed[planned.declared.source_file] = reason or str(error)
-        batch.warnings.extend(warnings)
-        if failed:
-            blame = ", ".join(failed)
+                prepared.append(self._read(planned, batch.warnings))
+            except Exception as error:
+                # Whatever is wrong with one file, the others are not to suffer from it.
+                failed[planned.declared.source_file] = reason(error)
+        if failed or blame:
+            taken = f"its place is still taken by {', '.join(blame or failed)}"
             for planned in unit.lessons:
-                failed.setdefault(
-                    planned.declared.source_file, f"its place is still taken by {blame}"
-                )
+                failed.setdefault(planned.declared.source_file, taken)
+                if planned.before is not None:
+                    self._staying.add(planned.before.source_file)
+            self._staying.update(unit.removed)
             batch.failed.update(failed)
             return
         batch.lessons.extend(prepared)
@@ -104,8 +114,8 @@ class _Preparer:
     def _read(self, planned: PlannedLesson, warnings: list[str]) -> PreparedLesson:
         declared, place, before = planned.declared, planned.place, planned.before
         data = (self._reader.docs_root / declared.source_file).read_bytes()
-        if hashlib.sha256(data).hexdigest() != planned.file_hash:
-            # The planned hash is recorded, so the next run sees the difference and reads it again.
+        changed = hashlib.sha256(data).hexdigest() != planned.file_hash
+        if changed:
             warnings.append(
                 f"{declared.source_file} changed while it was being read; ingest again to be sure."
             )
@@ -128,7 +138,9 @@ class _Preparer:
             source_file=declared.source_file,
             position=planned.position,
             file_hash=planned.file_hash,
-            inputs_hash=inputs_hash(planned.file_hash, lesson.includes, self._includes),
+            inputs_hash=""  # the next run reads it again
+            if changed
+            else inputs_hash(planned.file_hash, lesson.includes, self._includes),
             module=slot.module,
             chapter=slot.chapter,
             lesson=slot.lesson,
@@ -147,4 +159,6 @@ class _Preparer:
             created_at=created_at,
             ingested_at=updated_at,
         )
-        return PreparedLesson(shelved, tuple(chunks))
+        return PreparedLesson(
+            shelved, tuple(chunks), whole=before is not None and not before.inputs_hash
+        )

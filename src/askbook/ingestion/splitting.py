@@ -121,7 +121,14 @@ def _parts(lesson: Lesson, count_tokens: CountTokens, target: int, maximum: int)
         crumb: count + SPECIAL_TOKENS for crumb, count in zip(unique, counts, strict=False)
     }
     atoms = _atoms(
-        lesson.blocks, paths, crumbs, overhead_of, counts[len(unique) :], count_tokens, maximum
+        lesson.blocks,
+        paths,
+        crumbs,
+        overhead_of,
+        counts[len(unique) :],
+        count_tokens,
+        target,
+        maximum,
     )
     groups = pack(atoms, target, maximum)
     parts = [
@@ -158,6 +165,7 @@ def _atoms(
     overhead_of: dict[str, int],
     counts: Sequence[int],
     count_tokens: CountTokens,
+    target: int,
     maximum: int,
 ) -> list[Atom]:
     """Blocks that must stay together, each group within the maximum; bigger blocks are cut."""
@@ -185,9 +193,9 @@ def _atoms(
             room = maximum - overhead_of[crumbs[index]]
         if held_tokens + tokens > room:
             fits = maximum - overhead_of[crumbs[index]] - _BLANK_LINE
-            for piece, size in cut_block(
-                block, count_tokens, fits, room - held_tokens - _BLANK_LINE
-            ):
+            aim = target - overhead_of[crumbs[index]] - _BLANK_LINE
+            first = room - held_tokens - _BLANK_LINE
+            for piece, size in cut_block(block, count_tokens, fits, aim, first):
                 release(piece, size + _BLANK_LINE, index)
             continue
         introduces = block.kind == "heading" or (
@@ -262,7 +270,9 @@ def _halved(part: _Part, count_tokens: CountTokens) -> list[_Part]:
     if chosen is None:
         biggest = max(range(len(blocks)), key=lambda index: len(blocks[index].text))
         (size,) = count_tokens([blocks[biggest].text])
-        pieces = [piece for piece, _ in cut_block(blocks[biggest], count_tokens, size // 2 + 8)]
+        pieces = [
+            piece for piece, _ in cut_block(blocks[biggest], count_tokens, size // 2 + 8, size // 2)
+        ]
         if len(pieces) < 2:
             return [part]
         whole = (*blocks[:biggest], *pieces, *blocks[biggest + 1 :])

@@ -5,16 +5,16 @@ first, unseen because the database does not name them; one transaction switches 
 last. Whatever a crash leaves between these is put right from the notes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from askbook.book import DocumentChunk, Vector
+from askbook.book import DocumentChunk, Vector, content_hash
 from askbook.embedding import Embedder
 from askbook.index import ChunkIndex, IndexPoint
 from askbook.ingestion.preparing import Batch, PreparedLesson
 from askbook.storage.library import Library
-from askbook.storage.rows import ChunkRow, ShelvedLesson
+from askbook.storage.rows import ChunkRow, ShelvedBook, ShelvedLesson
 from askbook.storage.vectors import VectorCache
 
 SYNC_SLICE = 256
@@ -36,14 +36,15 @@ async def switch(
     now: datetime,
     rewrite: bool,
 ) -> Switched:
-    """Replace the batch's lessons; with `rewrite`, also write points that seem unchanged."""
+    """Replace the batch's lessons; with `rewrite`, all their points, also those that seem unchanged."""
     files = [*batch.removed, *(p.lesson.source_file for p in batch.lessons)]
     old = await library.rows(book_id, source_files=files)
     written = [_stamped(prepared, old, now) for prepared in batch.lessons]
     new = {chunk.id: chunk for _, chunks in written for chunk in chunks}
     added = [chunk_id for chunk_id in new if chunk_id not in old]
     gone = [chunk_id for chunk_id in old if chunk_id not in new]
-    moved, relabelled = _kept_but_changed(new, old, batch.text_hashes, rewrite)
+    doubted = {c.id for p in batch.lessons if p.whole or rewrite for c in p.chunks}
+    moved, relabelled = _kept_but_changed(new, old, batch.text_hashes, doubted)
     dirty = [*added, *gone, *moved, *relabelled]
 
     def points(chunk_ids: Sequence[str]) -> list[IndexPoint]:
@@ -75,25 +76,39 @@ async def put_right(
     return len(dirty)
 
 
+async def remove_book(
+    library: Library, cache: VectorCache, index: ChunkIndex, shelved: ShelvedBook
+) -> int:
+    """Remove a book for good, its points first; returns how many chunks it had."""
+    book_id = shelved.book.book_id
+    by_file = await library.chunk_ids(book_id)
+    chunk_ids = [chunk_id for part in by_file.values() for chunk_id in part]
+    await library.mark_dirty(book_id, chunk_ids)
+    await index.delete_book(book_id)
+    await cache.forget(shelved.fingerprint, book_id)
+    await library.delete_book(book_id)
+    return len(chunk_ids)
+
+
 async def restore_points(
     cache: VectorCache, index: ChunkIndex, embedder: Embedder, rows: Mapping[str, ChunkRow]
 ) -> None:
     """Write these chunks to the index from the database and the cached vectors."""
     fingerprint = str(embedder.fingerprint)
-    vectors = await cache.find(fingerprint, [row.text_hash for row in rows.values()])
-    chunks = {i: DocumentChunk.from_payload(i, row.payload) for i, row in rows.items()}
-    missing = {
-        row.text_hash: chunks[i].embedded_text
-        for i, row in rows.items()
-        if row.text_hash not in vectors
-    }
+    texts = {content_hash(row.embedded_text): row.embedded_text for row in rows.values()}
+    vectors = await cache.find(fingerprint, list(texts))
+    missing = [text_hash for text_hash in texts if text_hash not in vectors]
     if missing:
-        computed = dict(
-            zip(missing, await embedder.embed_passages(list(missing.values())), strict=True)
-        )
-        await cache.save(fingerprint, computed)
-        vectors.update(computed)
-    await index.upsert([_point(chunks[i], vectors[row.text_hash]) for i, row in rows.items()])
+        computed = await embedder.embed_passages([texts[text_hash] for text_hash in missing])
+        by_hash = dict(zip(missing, computed, strict=True))
+        await cache.save(fingerprint, by_hash)
+        vectors.update(by_hash)
+    await index.upsert(
+        [
+            IndexPoint(i, vectors[content_hash(row.embedded_text)], row.embedded_text, row.payload)
+            for i, row in rows.items()
+        ]
+    )
 
 
 def _stamped(
@@ -123,7 +138,7 @@ def _kept_but_changed(
     new: Mapping[str, DocumentChunk],
     old: Mapping[str, ChunkRow],
     text_hashes: Mapping[str, str],
-    rewrite: bool,
+    doubted: Collection[str],
 ) -> tuple[list[str], list[str]]:
     """Kept chunks that need another vector, and those that need another payload only."""
     moved: list[str] = []
@@ -132,7 +147,7 @@ def _kept_but_changed(
         row = old.get(chunk_id)
         if row is None:
             continue
-        if rewrite or row.text_hash != text_hashes[chunk_id]:
+        if chunk_id in doubted or row.text_hash != text_hashes[chunk_id]:
             moved.append(chunk_id)
         elif row.payload != chunk.to_payload():
             relabelled.append(chunk_id)

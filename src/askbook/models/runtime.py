@@ -7,9 +7,12 @@ and cheapest. Parallelism therefore comes from sessions, not from batches.
 import asyncio
 import importlib
 import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -24,6 +27,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 Tokens = NDArray[np.int64]
 
+BACKGROUND_NICENESS = 10
+
 
 class ModelRuntime:
     """A built-in model, loaded at first use and shared by all callers."""
@@ -35,7 +40,7 @@ class ModelRuntime:
         self._local = threading.local()
         self._files: ModelFiles | None = None
         self._tokenizer: Tokenizer | None = None
-        self._executor: ThreadPoolExecutor | None = None
+        self._executors: dict[bool, ThreadPoolExecutor] = {}
 
     @property
     def files(self) -> ModelFiles:
@@ -66,22 +71,47 @@ class ModelRuntime:
             self._local.session = session
         return session.run(None, inputs)
 
-    async def map(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """Apply `function` (which calls `run`) to every item, one per call, on all sessions."""
+    async def map(
+        self, function: Callable[[T], R], items: Sequence[T], *, background: bool = False
+    ) -> list[R]:
+        """Apply `function` (which calls `run`) to every item, one per call, on all sessions.
+
+        Background work has sessions of its own, so that what a reader waits for is not queued behind an
+        ingest. Once this process has such readers, it also yields the processor to them.
+        """
         if not items:
             return []
         loop = asyncio.get_running_loop()
-        with self._lock:
-            if self._executor is None:
-                self._executor = ThreadPoolExecutor(self._sessions, f"model-{self._name}")
-            executor = self._executor
-        return await asyncio.gather(*(loop.run_in_executor(executor, function, i) for i in items))
+        executor = self._executor(background)
+        call = partial(self._yielding, function) if background else function
+        return await asyncio.gather(*(loop.run_in_executor(executor, call, i) for i in items))
 
     def close(self) -> None:
         with self._lock:
-            if self._executor is not None:
-                self._executor.shutdown(wait=True, cancel_futures=True)
-                self._executor = None
+            executors = list(self._executors.values())
+            self._executors.clear()
+        for executor in executors:
+            executor.shutdown(wait=True, cancel_futures=True)
+
+    def _executor(self, background: bool) -> ThreadPoolExecutor:
+        with self._lock:
+            if background not in self._executors:
+                name = f"model-{self._name}-{'background' if background else 'now'}"
+                self._executors[background] = ThreadPoolExecutor(self._sessions, name)
+            return self._executors[background]
+
+    def _yielding(self, function: Callable[[T], R], item: T) -> R:
+        if False in self._executors and not getattr(self._local, "yields", False):
+            self._local.yields = True
+            _lower_priority()
+        return function(item)
+
+
+def _lower_priority() -> None:
+    """Of the calling thread. Linux alone counts it by thread; elsewhere nothing is changed."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BACKGROUND_NICENESS)
 
 
 def _new_session(weights: bytes) -> Any:

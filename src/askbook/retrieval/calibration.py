@@ -7,12 +7,13 @@ for embedders it does not know.
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from askbook.retrieval.context import RetrievalContext
-from askbook.retrieval.terms import content_terms, stem
+from askbook.retrieval.terms import content_terms
 
 TAIL = 20
 """Dense ranks from here on are the book's own background for this question."""
@@ -47,25 +48,39 @@ def features_of(context: RetrievalContext) -> dict[str, float]:
     relevances = sorted((j.relevance for j in context.judgements if j is not None), reverse=True)
     answers = [j.answerability for j in context.judgements if j is not None]
     spans = [j.span_margin for j in context.judgements if j is not None]
+    shares = _term_shares(context)
     return {
         "best": best,
         "lift": best - background,
+        "standing": _standing(scores),
         "relevance": relevances[0] if relevances else -5.0,
         "second_relevance": relevances[1] if len(relevances) > 1 else -5.0,
         "answerability": max(answers, default=-10.0),
         "span": max(spans, default=-10.0),
-        "coverage": coverage(context.query, [result.text for result in context.results]),
+        "coverage": shares[0],
+        "best_coverage": shares[1],
         "agreement": context.agreement,
     }
 
 
-def coverage(question: str, passages: list[str]) -> float:
-    """The share of the question's terms that stand in the passages."""
-    wanted = content_terms(question)
+def _standing(scores: Sequence[float]) -> float:
+    """How far the best chunk stands out of the others, in their own spread: no embedder's scale matters."""
+    if len(scores) < 3:
+        return 0.0
+    mean = sum(scores) / len(scores)
+    spread = math.sqrt(sum((score - mean) ** 2 for score in scores) / len(scores))
+    return (scores[0] - mean) / spread if spread > 0 else 0.0
+
+
+def _term_shares(context: RetrievalContext) -> tuple[float, float]:
+    """The share of the question's terms that all results hold together, and that one of them holds alone."""
+    wanted = content_terms(context.query)
     if not wanted:
-        return 0.5
-    present = {stem(term) for passage in passages for term in content_terms(passage)}
-    return sum(term in present for term in wanted) / len(wanted)
+        return 0.5, 0.5
+    present = [set(content_terms(result.chunk.embedded_text)) for result in context.results]
+    together = set[str]().union(*present)
+    alone = max((sum(term in terms for term in wanted) for terms in present), default=0)
+    return sum(term in together for term in wanted) / len(wanted), alone / len(wanted)
 
 
 @cache

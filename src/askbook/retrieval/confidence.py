@@ -60,7 +60,7 @@ def _by_calibration(
 def _by_threshold(context: RetrievalContext, settings: ConfidenceSettings) -> ConfidenceMetrics:
     """The documents' fixed numbers on raw cosine, for those who rely on them."""
     scores = tuple(s for s in context.scores if s >= settings.similarity_threshold)
-    average, count = (sum(scores) / len(scores) if scores else 0.0), len(scores)
+    average, count = _mean(scores), len(scores)
     level: ConfidenceLevel = "insufficient"
     if average >= settings.high and count >= min(5, context.top_k):
         level = "high"
@@ -78,10 +78,8 @@ def _metrics(
     level: ConfidenceLevel,
     settings: ConfidenceSettings,
 ) -> ConfidenceMetrics:
-    average = sum(scores) / len(scores) if scores else 0.0
     return ConfidenceMetrics(
-        # Summation can leave the mean a rounding error outside its own bounds.
-        average_similarity=min(max(scores, default=0.0), max(min(scores, default=0.0), average)),
+        average_similarity=_mean(scores),
         min_similarity=min(scores, default=0.0),
         max_similarity=max(scores, default=0.0),
         num_chunks=len(scores),
@@ -92,6 +90,13 @@ def _metrics(
         policy=settings.policy,
         reason=_reason(context, level),
     )
+
+
+def _mean(scores: tuple[float, ...]) -> float:
+    """Summation can leave the mean a rounding error outside its own bounds; it is kept inside."""
+    if not scores:
+        return 0.0
+    return min(max(scores), max(min(scores), sum(scores) / len(scores)))
 
 
 def _reason(context: RetrievalContext, level: ConfidenceLevel) -> str:

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, event, inspect, text
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy import Connection, ExceptionContext, event, inspect, text
+from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from askbook.errors import (
@@ -26,12 +26,15 @@ async def open_engine(data_dir: Path, database_url: str | None = None) -> AsyncE
         event.listen(engine.sync_engine, "connect", _configure_sqlite)
     else:
         engine = create_async_engine(_async_url(database_url), pool_pre_ping=True)
+    event.listen(engine.sync_engine, "handle_error", _translate_failure)
     try:
         async with engine.begin() as connection:
             await connection.run_sync(_migrate)
-    except (DatabaseError, OSError) as error:
+    except BaseException as error:
         await engine.dispose()
-        raise translate(error) from error
+        if isinstance(error, DatabaseError | OSError):
+            raise translate(error) from error
+        raise
     return engine
 
 
@@ -52,6 +55,13 @@ def translate(error: Exception) -> AskbookError:
         f"The database does not answer: {reason}.",
         "Check ASKBOOK_DATABASE_URL and the data directory with `askbook doctor`.",
     )
+
+
+def _translate_failure(context: ExceptionContext) -> AskbookError | None:
+    """A database that fails, not one that refuses a statement, speaks in the user's terms everywhere."""
+    error = context.sqlalchemy_exception
+    failed = isinstance(error, OperationalError) or type(error) is DatabaseError
+    return translate(error) if failed and error is not None else None
 
 
 def _async_url(url: str) -> str:

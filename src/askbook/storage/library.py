@@ -1,9 +1,10 @@
 """The library: what readers see of every book. One transaction replaces a lesson; readers never see half of one."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 
-from sqlalchemy import and_, delete, func, select
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import and_, bindparam, delete, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from askbook.book import DocumentChunk
 from askbook.storage.rows import (
@@ -26,6 +27,16 @@ class Library:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+
+    @asynccontextmanager
+    async def _snapshot(self) -> AsyncGenerator[AsyncConnection]:
+        """A connection whose statements all see the same moment; by itself, each sees its own."""
+        async with self._engine.connect() as connection:
+            if connection.dialect.name == "sqlite":
+                await connection.exec_driver_sql("BEGIN")
+            else:
+                await connection.execution_options(isolation_level="REPEATABLE READ")
+            yield connection
 
     async def books(self) -> list[ShelvedBook]:
         async with self._engine.connect() as connection:
@@ -72,7 +83,7 @@ class Library:
             query = query.where(lessons.c.source_file == source_file)
         if parent_doc_id is not None:
             query = query.where(lessons.c.parent_doc_id == parent_doc_id)
-        async with self._engine.connect() as connection:
+        async with self._snapshot() as connection:
             row = (await connection.execute(query)).first()
             if row is None:
                 return None
@@ -86,7 +97,7 @@ class Library:
     async def chunks(self, book_id: str, chunk_ids: Sequence[str]) -> dict[str, DocumentChunk]:
         """The visible ones among these chunks, all as of one moment."""
         found: dict[str, DocumentChunk] = {}
-        async with self._engine.connect() as connection:
+        async with self._snapshot() as connection:
             for ids in slices(chunk_ids):
                 rows = await connection.execute(
                     select(chunks.c.chunk_id, chunks.c.payload).where(
@@ -195,17 +206,36 @@ class Library:
             await upsert(connection, lessons, [lesson_row(lesson) for lesson, _ in written])
             await upsert(connection, chunks, rows)
 
+    async def drop_chunks(self, book_id: str, chunk_ids: Sequence[str]) -> None:
+        """Remove rows that belong to no lesson."""
+        async with self._engine.begin() as connection:
+            for ids in slices(chunk_ids):
+                await connection.execute(
+                    delete(chunks).where(chunks.c.book_id == book_id, chunks.c.chunk_id.in_(ids))
+                )
+
     async def touch(self, book_id: str, positions: dict[str, int]) -> None:
         """Record the book order of lessons whose content did not change."""
+        if not positions:
+            return
+        statement = (
+            lessons.update()
+            .where(lessons.c.book_id == book_id, lessons.c.source_file == bindparam("file"))
+            .values(position=bindparam("to"))
+        )
         async with self._engine.begin() as connection:
-            for source_file, position in positions.items():
+            await connection.execute(
+                statement, [{"file": file, "to": to} for file, to in positions.items()]
+            )
+
+    async def distrust(self, book_id: str, source_files: Sequence[str]) -> None:
+        """Have the next ingest read these lessons again, whatever their files' hashes say."""
+        async with self._engine.begin() as connection:
+            for names in slices(source_files):
                 await connection.execute(
                     lessons.update()
-                    .where(
-                        lessons.c.book_id == book_id,
-                        lessons.c.source_file == source_file,
-                    )
-                    .values(position=position)
+                    .where(lessons.c.book_id == book_id, lessons.c.source_file.in_(names))
+                    .values(inputs_hash="")
                 )
 
     async def mark_dirty(self, book_id: str, chunk_ids: Iterable[str]) -> None:
@@ -246,9 +276,13 @@ class Library:
         async with self._engine.connect() as connection:
             for part in slices(values):
                 rows = await connection.execute(
-                    select(chunks.c.chunk_id, chunks.c.text_hash, chunks.c.payload).where(
-                        chunks.c.book_id == book_id, column.in_(part)
-                    )
+                    select(
+                        chunks.c.chunk_id,
+                        chunks.c.source_file,
+                        chunks.c.chunk_index,
+                        chunks.c.text_hash,
+                        chunks.c.payload,
+                    ).where(chunks.c.book_id == book_id, column.in_(part))
                 )
-                found.update({r.chunk_id: ChunkRow(r.text_hash, r.payload) for r in rows})
+                found.update({row[0]: ChunkRow(*row[1:]) for row in rows})
         return found

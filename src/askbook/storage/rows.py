@@ -54,10 +54,16 @@ class ShelvedLesson:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """A chunk as stored: the hash of its embedded text, which names its cached vector, and its payload."""
+    """A chunk as stored: its place, the hash of its embedded text, which names its cached vector, its payload."""
 
+    source_file: str
+    chunk_index: int
     text_hash: str
     payload: dict[str, Any]
+
+    @property
+    def embedded_text(self) -> str:
+        return f"{self.payload['breadcrumb']}\n{self.payload['text']}"
 
 
 def slices(items: Sequence[str]) -> list[list[str]]:

@@ -11,6 +11,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -102,4 +103,11 @@ ingestion_jobs = Table(
     Column("completed_at", Moment),
     Column("error_message", Text),
     Index("idx_jobs_book", "book_id", "status"),
+    Index(
+        "uq_jobs_unfinished",
+        "book_id",
+        unique=True,
+        sqlite_where=text("status IN ('queued', 'running')"),
+        postgresql_where=text("status IN ('queued', 'running')"),
+    ),
 )

@@ -43,6 +43,16 @@ class VectorCache:
         async with self._engine.begin() as connection:
             await upsert(connection, vectors, rows)
 
+    async def drop(self, fingerprint: str, hashes: Sequence[str]) -> None:
+        """Drop vectors that are in doubt."""
+        async with self._engine.begin() as connection:
+            for part in slices(hashes):
+                await connection.execute(
+                    delete(vectors).where(
+                        vectors.c.fingerprint == fingerprint, vectors.c.text_hash.in_(part)
+                    )
+                )
+
     async def forget(self, fingerprint: str, book_id: str) -> None:
         """Drop cached vectors that only this book uses, so that a recreate embeds afresh."""
         mine = select(chunks.c.text_hash).where(chunks.c.book_id == book_id)

@@ -6,7 +6,9 @@ import pytest
 from askbook.evaluation.answers import read_answer
 from askbook.evaluation.datasets import Question
 
-QUESTION = Question("1", "Why?", True, answers=("nodes exchange messages",), grades={"a": 1, "b": 1})
+QUESTION = Question(
+    "1", "Why?", True, answers=("nodes exchange messages",), grades={"a": 1, "b": 1}
+)
 
 
 def response(answer: str, chunks: dict[int, tuple[str, str]], *, should_answer: bool = True) -> Any:
@@ -31,7 +33,9 @@ def test_quoted_sentences_are_supported_and_others_are_not() -> None:
 
 
 def test_the_disclaimer_is_no_part_of_the_answer() -> None:
-    given = response("Nodes exchange messages. [1]\n\nCareful.", {1: ("c1", "Nodes exchange messages.")})
+    given = response(
+        "Nodes exchange messages. [1]\n\nCareful.", {1: ("c1", "Nodes exchange messages.")}
+    )
     found = read_answer(given, QUESTION, {"c1": "a"}, "Careful.")
     assert (found.sentences, found.supported) == (1, 1)
     assert found.token_f1 == pytest.approx(1.0)

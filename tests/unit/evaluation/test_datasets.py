@@ -17,7 +17,9 @@ def write_rows(path: Path, *rows: dict[str, object]) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    write_rows(tmp_path / "corpus.jsonl.gz", {"doc_id": "a#1", "title": "A", "text": "Alpha.\u2028Beta."})
+    write_rows(
+        tmp_path / "corpus.jsonl.gz", {"doc_id": "a#1", "title": "A", "text": "Alpha.\u2028Beta."}
+    )
     write_rows(
         tmp_path / "questions.jsonl",
         {"qid": 1, "question": "What is alpha?", "answerable": True, "gold_docs": ["a#1", "b"]},
@@ -25,7 +27,10 @@ def folder(tmp_path: Path) -> Path:
             "qid": 2,
             "question": "And beta?",
             "answerable": False,
-            "history": [{"speaker": "user", "text": "Alpha?"}, {"speaker": "agent", "text": "Yes."}],
+            "history": [
+                {"speaker": "user", "text": "Alpha?"},
+                {"speaker": "agent", "text": "Yes."},
+            ],
             "kind": "near_miss",
         },
         {"qid": 3, "question": "Gamma?", "history_user": ["One", "Two"], "self_contained": False},
@@ -37,7 +42,11 @@ def test_reads_questions_with_gold_history_and_groups(folder: Path) -> None:
     first, second, third = load_dataset(folder).questions
     assert (first.qid, first.answerable, dict(first.grades)) == ("1", True, {"a#1": 1, "b": 1})
     assert (second.history, second.groups) == (("Alpha?",), ("kind=near_miss",))
-    assert (third.answerable, third.history, third.groups) == (None, ("One", "Two"), ("self_contained=false",))
+    assert (third.answerable, third.history, third.groups) == (
+        None,
+        ("One", "Two"),
+        ("self_contained=false",),
+    )
 
 
 def test_grades_come_from_qrels_when_there_are_any(folder: Path) -> None:
@@ -46,7 +55,9 @@ def test_grades_come_from_qrels_when_there_are_any(folder: Path) -> None:
 
 
 def test_other_lists_and_documents_replace_the_folders_own(folder: Path, tmp_path: Path) -> None:
-    other = write_rows(tmp_path / "other.jsonl", {"qid": "x", "question": "Foreign?", "answerable": False})
+    other = write_rows(
+        tmp_path / "other.jsonl", {"qid": "x", "question": "Foreign?", "answerable": False}
+    )
     book = tmp_path / "book"
     (book / "docs").mkdir(parents=True)
     dataset = load_dataset(folder, questions=[other], docs=book)
@@ -61,7 +72,11 @@ def test_line_separators_inside_a_passage_do_not_end_it(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{not json", "cannot be read"), ('{"qid": "1"}', "question: Field required"), ("", "no question")],
+    [
+        ("{not json", "cannot be read"),
+        ('{"qid": "1"}', "question: Field required"),
+        ("", "no question"),
+    ],
 )
 def test_a_bad_list_is_refused_with_its_reason(folder: Path, content: str, message: str) -> None:
     (folder / "questions.jsonl").write_text(content, encoding="utf-8")
@@ -83,7 +98,9 @@ def test_a_sample_is_the_same_every_time_and_keeps_the_order(folder: Path) -> No
     assert sample(questions, None) == questions
 
 
-@pytest.mark.parametrize("text", ["---\nfoo: bar\n---\nText", "{x} <b>bold</b>", "# A\n\n> b", "  indented\r\nlines"])
+@pytest.mark.parametrize(
+    "text", ["---\nfoo: bar\n---\nText", "{x} <b>bold</b>", "# A\n\n> b", "  indented\r\nlines"]
+)
 def test_odd_passages_keep_their_text_and_its_place(text: str) -> None:
     lesson, offset = as_markdown(Passage("d", 'A "quoted": title', text))
     assert lesson[offset:] == text

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ir_measures import RR, R, Success, nDCG
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import roc_auc_score  # pyright: ignore[reportMissingTypeStubs]  # it ships none
 
 from askbook.evaluation.metrics import (
     area_under_risk,
@@ -115,7 +115,9 @@ def test_token_f1_is_that_of_squad(answer: str, golds: list[str], expected: floa
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.data())
-def test_calibration_error_stays_between_zero_and_one(scores: list[float], data: st.DataObject) -> None:
+def test_calibration_error_stays_between_zero_and_one(
+    scores: list[float], data: st.DataObject
+) -> None:
     labels = data.draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores)))
     found = ece(scores, labels, 0.85)
     assert found is None or 0 <= found <= 1 + 1e-9

@@ -10,7 +10,9 @@ from askbook.evaluation.summary import shortfalls, summarise
 SECTIONS = ("retrieval", "refusal", "answers")
 
 
-def asked(qid: str, *, answerable: bool | None = True, gold: str | None = None, **more: object) -> Question:
+def asked(
+    qid: str, *, answerable: bool | None = True, gold: str | None = None, **more: object
+) -> Question:
     return Question(qid, f"Question {qid}?", answerable, grades={gold: 1} if gold else {}, **more)  # pyright: ignore[reportArgumentType]
 
 
@@ -19,7 +21,10 @@ def outcome(qid: str, ranked: list[str], confidence: float = 0.9, **more: object
 
 
 PAIRS = [
-    (asked("1", gold="a", groups=("kind=plain",), spans=(GoldSpan("a", 40, 60),)), outcome("1", ["a", "b"])),
+    (
+        asked("1", gold="a", groups=("kind=plain",), spans=(GoldSpan("a", 40, 60),)),
+        outcome("1", ["a", "b"]),
+    ),
     (asked("2", gold="a", history=("Before?",)), outcome("2", ["b", "a"], 0.3)),
     (asked("3", answerable=False, groups=("kind=foreign",)), outcome("3", ["b"], 0.2)),
     (asked("4", answerable=False), outcome("4", ["b"], 0.8)),
@@ -60,8 +65,14 @@ def test_only_the_sections_asked_for_are_there() -> None:
 
 def test_a_refused_answer_counts_as_nothing_found() -> None:
     answers = [
-        (asked("1", gold="a"), outcome("1", ["a"], answer=AnswerOutcome(True, 0.8, 1.0, 1.0, 4, 3))),
-        (asked("2", gold="a"), outcome("2", ["a"], answer=AnswerOutcome(False, 0.0, None, 0.0, 0, 0))),
+        (
+            asked("1", gold="a"),
+            outcome("1", ["a"], answer=AnswerOutcome(True, 0.8, 1.0, 1.0, 4, 3)),
+        ),
+        (
+            asked("2", gold="a"),
+            outcome("2", ["a"], answer=AnswerOutcome(False, 0.0, None, 0.0, 0, 0)),
+        ),
     ]
     numbers = summarise(answers, ("answers",), 0.85)["answers"]
     assert numbers["token_f1"] == 0.4
@@ -93,7 +104,10 @@ def test_the_comparison_names_the_worse_configuration() -> None:
 def test_the_report_shows_numbers_plots_and_escapes_names() -> None:
     questions, outcomes = [q for q, _ in PAIRS], [o for _, o in PAIRS]
     evaluated = Evaluated(
-        "<set>", {"hybrid": summarise(PAIRS, SECTIONS, 0.85)}, {"hybrid": outcomes}, tuple(questions)
+        "<set>",
+        {"hybrid": summarise(PAIRS, SECTIONS, 0.85)},
+        {"hybrid": outcomes},
+        tuple(questions),
     )
     page = as_html(evaluated, 0.85)
     assert "&lt;set&gt;" in page

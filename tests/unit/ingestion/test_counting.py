@@ -29,7 +29,7 @@ COUNTER = WordCounter(count_tokens) if FILE is not None else None
 
 
 @needs_tokenizer
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.lists(
         st.text(

@@ -97,6 +97,8 @@ def test_partials_that_loop_leave_the_book_or_are_missing_are_refused(write: Wri
     lesson = read_folder(folder)["page.mdx"]
     assert text_of(lesson) == "Text.\n\nOnce."
     assert len(lesson.warnings) == 3
+    # A partial that is not there yet is remembered, so that the lesson is read again when it is.
+    assert lesson.includes == ("_a.mdx", "_no.mdx")
     assert all(name in " ".join(lesson.warnings) for name in ("_a.mdx", "secret.md", "_no.mdx"))
 
 

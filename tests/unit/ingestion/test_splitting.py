@@ -192,6 +192,15 @@ def test_a_fence_too_big_for_one_chunk_is_cut_at_line_ends() -> None:
     assert [line.strip() for line in lines] == [line.strip() for line in code.split("\n")]
 
 
+def test_a_long_fence_is_cut_between_functions_and_keeps_its_indentation() -> None:
+    function = "def compute_{0}(value):\n    if value:\n        return value * {0}\n    return 0\n"
+    code = "\n".join(function.format(n) for n in range(40))
+    chunks = split(lesson_of(f"```python\n{code}```"))
+    assert len(chunks) > 2
+    assert all(chunk.text.startswith("def ") for chunk in chunks[1:])
+    assert code in "\n\n".join(chunk.text for chunk in chunks) + "\n"
+
+
 def test_the_same_text_twice_gets_two_ids() -> None:
     paragraph = words(160)
     chunks = split(lesson_of(f"{paragraph}\n\n{paragraph}\n\n{paragraph}"))

@@ -1,17 +1,97 @@
-"""`POST /chat/run`: a question in, a cited answer or a refusal out."""
+"""`POST /chat/run` and `POST /chat/stream`: a question in, a cited answer or a refusal out."""
 
 import uuid
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
 
+import structlog
 from fastapi import APIRouter
+from fastapi.sse import EventSourceResponse
 
+from askbook.agent.events import SentenceVerified, SourcesFound
 from askbook.api.dependencies import Running
-from askbook.api.schemas import ChatRequest, ChatResponse
+from askbook.api.schemas import ChatRequest, ChatResponse, CitationBody
+from askbook.api.sse import event_stream, sse_event
+from askbook.bootstrap import Askbook
+from askbook.chat import StateChanged, TurnEvent
+from askbook.errors import AskbookError
 
+log = structlog.get_logger(__name__)
 router = APIRouter(tags=["chat"])
 
+_EVENTS: dict[str, Any] = {
+    "description": (
+        "Server-sent events: `state`, `sources` (the places that may be cited; sent again when more "
+        "are found), `sentence` (checked, with its citations; the answer grows by `joint` and then "
+        "`text`), `done` (the whole ChatResponse) or `error`."
+    ),
+    "content": {"text/event-stream": {}},
+}
 
-@router.post("/chat/run")
-async def run_chat(request: ChatRequest, askbook: Running) -> ChatResponse:
-    """Answer a question from the book."""
-    answer = await askbook.ask(request.message, request.scope, top_k=request.top_k)
+
+@router.post("/chat/run", response_model=ChatResponse)
+async def run_chat(request: ChatRequest, askbook: Running) -> Any:
+    """Answer a question from the book; with `stream`, as events."""
+    if request.stream:
+        return await _streamed(request, askbook)
+    answer = await askbook.ask(
+        request.message, request.scope, top_k=request.top_k, selected_text=request.selected_text
+    )
     return ChatResponse.of(answer, request.session_id or str(uuid.uuid4()))
+
+
+@router.post(
+    "/chat/stream",
+    response_class=EventSourceResponse,
+    response_model=None,
+    responses={200: _EVENTS},
+)
+async def stream_chat(request: ChatRequest, askbook: Running) -> EventSourceResponse:
+    """Answer a question as events; every sentence is checked before it is sent."""
+    return await _streamed(request, askbook)
+
+
+async def _streamed(request: ChatRequest, askbook: Askbook) -> EventSourceResponse:
+    # A question about a book that is not there fails with a status, before the stream begins.
+    await askbook.book(request.book_id)
+    return event_stream(_events(request, askbook))
+
+
+async def _events(request: ChatRequest, askbook: Askbook) -> AsyncIterator[bytes]:
+    session_id = request.session_id or str(uuid.uuid4())
+    turn = askbook.stream(
+        request.message, request.scope, top_k=request.top_k, selected_text=request.selected_text
+    )
+    try:
+        async with aclosing(turn) as events:
+            async for event in events:
+                yield _rendered(event, session_id)
+    except AskbookError as error:
+        yield sse_event(
+            "error",
+            {"error": error.code, "message": error.message, "suggestion": error.suggestion},
+        )
+    except Exception as error:
+        log.error("stream_failed", exc_info=error)
+        yield sse_event(
+            "error",
+            {
+                "error": "internal_error",
+                "message": "Something went wrong on our side.",
+                "suggestion": "Try again.",
+            },
+        )
+
+
+def _rendered(event: TurnEvent, session_id: str) -> bytes:
+    if isinstance(event, StateChanged):
+        return sse_event("state", {"state": event.state, "session_id": session_id})
+    if isinstance(event, SourcesFound):
+        places = [CitationBody.of(citation).model_dump() for citation in event.sources]
+        return sse_event("sources", {"sources": places})
+    if isinstance(event, SentenceVerified):
+        citations = [CitationBody.of(citation).model_dump() for citation in event.citations]
+        sentence = {"text": event.text, "joint": event.joint, "citations": citations}
+        return sse_event("sentence", sentence)
+    return sse_event("done", ChatResponse.of(event.response, session_id).model_dump())

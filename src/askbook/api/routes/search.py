@@ -1,16 +1,19 @@
-"""`POST /search`, `GET /books` and `GET /info`: what can be found, and where."""
+"""`POST /search`, `GET /context`, `GET /lesson`, `GET /books` and `GET /info`: what can be found, and where."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
 from askbook import __version__
-from askbook.agent.extractive import MODEL
 from askbook.api.dependencies import Running
 from askbook.api.schemas import BookInfo, Info, SearchRequest
+from askbook.book import HardwareTier
+from askbook.bootstrap import Scope
 
 router = APIRouter(tags=["search"])
 EXAMPLES = 4
+
+Tier = Annotated[HardwareTier | None, Query(description="The reader's tier: that and lower.")]
 
 
 @router.post("/search")
@@ -20,6 +23,43 @@ async def search(request: SearchRequest, askbook: Running) -> dict[str, Any]:
         request.text, request.scope, top_k=request.limit, mode=request.mode
     )
     return context.to_response(query).to_json(explain=request.explain)
+
+
+@router.get("/context/{chunk_id}")
+async def context(
+    chunk_id: str,
+    askbook: Running,
+    book_id: str | None = None,
+    hardware_tier: Tier = None,
+    reach: Annotated[int, Query(ge=0, le=10)] = 1,
+) -> dict[str, Any]:
+    """A chunk with its neighbours, as far as the reader may see them."""
+    passage = await askbook.surroundings(
+        chunk_id, Scope(book_id=book_id, hardware_tier=hardware_tier), reach
+    )
+    return {
+        "chunk_id": chunk_id,
+        "chunks": [{"chunk_id": c.id, **c.to_payload()} for c in passage.chunks],
+    }
+
+
+@router.get("/lesson/{parent_doc_id}")
+async def lesson(
+    parent_doc_id: str,
+    askbook: Running,
+    book_id: str | None = None,
+    hardware_tier: Tier = None,
+) -> dict[str, Any]:
+    """A whole lesson, its chunks in order."""
+    found, chunks = await askbook.lesson(
+        parent_doc_id, Scope(book_id=book_id, hardware_tier=hardware_tier)
+    )
+    return {
+        "parent_doc_id": parent_doc_id,
+        "page_title": found.page_title,
+        "source_file": found.source_file,
+        "chunks": [{"chunk_id": c.id, **c.to_payload()} for c in chunks],
+    }
 
 
 @router.get("/books")
@@ -40,7 +80,7 @@ async def info(askbook: Running) -> Info:
     return Info(
         name="askbook",
         version=__version__,
-        model=MODEL,
+        model=askbook.turns.model_name,
         embedder=str(askbook.embedder.fingerprint),
         books=known,
         default_book=known[0].book_id if len(known) == 1 else None,

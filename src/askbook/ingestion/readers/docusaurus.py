@@ -141,6 +141,8 @@ class DocusaurusReader(SiteReader):
             if not specifier.lower().endswith(SUFFIXES):
                 return None
             target = self._resolve(specifier, path)
+            if target is not None:
+                page.includes.append(_relative(target, self.docs_root))  # missing ones may appear
             problem = _problem(target, path.resolve(), parents)
             if target is None or problem is not None:
                 page.warnings.append(
@@ -148,7 +150,6 @@ class DocusaurusReader(SiteReader):
                     f"{problem}; it was left out."
                 )
                 return ""
-            page.includes.append(_relative(target, self.docs_root))
             inner = self.source(decode(specifier, target.read_bytes()))
             return self._strip(inner, page, target, (*parents, path.resolve())).text
 

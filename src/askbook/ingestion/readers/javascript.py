@@ -7,10 +7,11 @@ _TAG_NAME = re.compile(r"</?\s*([A-Za-z_$][\w$.:\-]*)?")
 _DEFAULT_IMPORT = re.compile(
     r"import\s+(?:type\s+)?([A-Za-z_$][\w$]*)\s*(?:,\s*\{[^}]*\}\s*)?from\s*(['\"])(.+?)\2"
 )
-_SKIPPED = re.compile(
-    r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|[{}()\[\]]""",
-    re.S,
+_QUOTED = (
+    r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|[{}()\[\]]"""
 )
+_SKIPPED = re.compile(_QUOTED, re.S)
+_SKIPPED_OR_LINE = re.compile(_QUOTED + r"|\n", re.S)
 _STRING = re.compile(
     r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|`((?:[^`\\$]|\\.|\$(?!\{))*)`)\s*""", re.S
 )
@@ -28,27 +29,28 @@ class Tag:
     end: int
 
 
-def statement_end(text: str, start: int) -> int:
+def statement_end(text: str, start: int, reach: int) -> int | None:
     """The end of an import or export statement: brackets closed, and nothing left to come."""
-    position = start
-    while True:
-        line_end = text.find("\n", position)
-        line_end = len(text) if line_end < 0 else line_end
-        closed = _balanced(text[start:line_end])
-        if line_end == len(text):
-            return line_end
-        if closed:
-            following = text[line_end + 1 : line_end + 400]
-            next_line = following.split("\n", 1)[0]
-            done = text[start:line_end].rstrip()
-            complete = done.endswith((";", "'", '"', "}", ")")) and not re.match(
-                r"\s*(?:from\b|[.?:&|+)\]},;=])", next_line
-            )
-            if complete or not next_line.strip() or re.match(r"(?:import|export)\b", next_line):
-                return line_end
-        elif text.startswith("\n\n", line_end) and line_end - start > 20_000:
-            return line_end
-        position = line_end + 1
+    stack: list[str] = []
+    limit = min(len(text), start + reach)
+    for match in _SKIPPED_OR_LINE.finditer(text, start, limit):
+        sign = match[0]
+        if sign in ("{", "(", "["):
+            stack.append(sign)
+        elif sign in _PAIRS and stack and stack[-1] == _PAIRS[sign]:
+            stack.pop()
+        elif sign == "\n" and not stack and _is_complete(text, start, match.start()):
+            return match.start()
+    return limit if not stack and limit == len(text) else None
+
+
+def _is_complete(text: str, start: int, end: int) -> bool:
+    next_end = text.find("\n", end + 1)
+    following = text[end + 1 : next_end if next_end >= 0 else len(text)]
+    if not following.strip() or re.match(r"(?:import|export)\b", following):
+        return True
+    goes_on = re.match(r"\s*(?:from\b|[.?:&|+)\]},;=])", following)
+    return text[start:end].rstrip().endswith((";", "'", '"', "}", ")")) and not goes_on
 
 
 def default_imports(statements: str) -> list[tuple[str, str]]:
@@ -56,10 +58,10 @@ def default_imports(statements: str) -> list[tuple[str, str]]:
     return [(match[1], match[3]) for match in _DEFAULT_IMPORT.finditer(statements)]
 
 
-def braces_end(text: str, start: int) -> int | None:
-    """The position after the `}` that closes the `{` at `start`."""
+def braces_end(text: str, start: int, reach: int) -> int | None:
+    """The position after the `}` that closes the `{` at `start`, when it is within reach."""
     depth = 0
-    for match in _SKIPPED.finditer(text, start):
+    for match in _SKIPPED.finditer(text, start, start + reach):
         if match[0] == "{":
             depth += 1
         elif match[0] == "}":
@@ -78,8 +80,9 @@ def literal(expression: str) -> str:
     return re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), content, flags=re.S)
 
 
-def read_tag(text: str, start: int) -> Tag | None:
+def read_tag(text: str, start: int, reach: int) -> Tag | None:
     """The JSX or HTML tag at `start`, or None when `<` is only a character."""
+    limit = min(len(text), start + reach)
     opening = _TAG_NAME.match(text, start)
     if opening is None:
         return None
@@ -90,19 +93,19 @@ def read_tag(text: str, start: int) -> Tag | None:
     if position < len(text) and text[position] not in " \t\r\n/>":
         return None
     attributes_start = position
-    while position < len(text):
+    while position < limit:
         char = text[position]
         if char == ">":
             attributes = text[attributes_start:position].strip()
             self_closing = attributes.endswith("/")
             return Tag(name, attributes.rstrip("/").strip(), closing, self_closing, position + 1)
         if char in "\"'":
-            end = text.find(char, position + 1)
+            end = text.find(char, position + 1, limit)
             if end < 0:
                 return None
             position = end + 1
         elif char == "{":
-            after = braces_end(text, position)
+            after = braces_end(text, position, limit - position)
             if after is None:
                 return None
             position = after
@@ -111,15 +114,3 @@ def read_tag(text: str, start: int) -> Tag | None:
         else:
             position += 1
     return None
-
-
-def _balanced(text: str) -> bool:
-    stack: list[str] = []
-    for match in _SKIPPED.finditer(text):
-        char = match[0]
-        if char in "{([":
-            stack.append(char)
-        elif char in _PAIRS and stack and stack[-1] == _PAIRS[char]:
-            stack.pop()
-    tail = _SKIPPED.sub("", text)
-    return not stack and "`" not in tail

@@ -15,6 +15,7 @@ TAG = re.compile(
 _INVISIBLE = re.compile(
     r"<(script|style|iframe|svg|noscript|template)\b[^>]*>.*?</\1\s*>", re.S | re.I
 )
+_INVISIBLE_END = re.compile(r"</(?:script|style|iframe|svg|noscript|template)\s*>", re.I)
 _PREFORMATTED = re.compile(r"<pre\b[^>]*>(.*?)</pre\s*>", re.S | re.I)
 _ATTRIBUTE = re.compile(r"""([\w\-]+)\s*=\s*\{?\s*(?:"([^"]*)"|'([^']*)'|`([^`$]*)`)""")
 _BREAKING = re.compile(
@@ -111,7 +112,8 @@ def strip_html(source: str, closed: frozenset[str]) -> list[tuple[bool, str]]:
     """The visible text of an HTML block as (is code, text) parts; `<pre>` becomes a fenced block."""
     parts: list[tuple[bool, str]] = []
     position = 0
-    for match in _PREFORMATTED.finditer(source):
+    closes = "</pre" in source.lower()
+    for match in _PREFORMATTED.finditer(source) if closes else ():
         parts.append((False, _strip_prose(source[position : match.start()], closed)))
         code = html.unescape(TAG.sub("", match[1])).strip("\n")
         parts.append((True, f"```\n{code}\n```" if code.strip() else ""))
@@ -124,7 +126,11 @@ def _strip_prose(source: str, closed: frozenset[str]) -> str:
     def replacement(match: re.Match[str]) -> str:
         return visible_text(match, inline=False) if is_markup(match, closed) else match[0]
 
-    text = TAG.sub(replacement, _INVISIBLE.sub("", source))
+    if "<!--" in source and "-->" not in source:
+        source = source[: source.index("<!--")]  # a comment without end hides what follows
+    if "</" in source and _INVISIBLE_END.search(source):
+        source = _INVISIBLE.sub("", source)
+    text = TAG.sub(replacement, source)
     lines = [line.strip() for line in text.split("\n")]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 

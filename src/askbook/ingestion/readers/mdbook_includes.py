@@ -70,13 +70,13 @@ class _Expansion:
         if depth >= _MAX_DEPTH:
             self._warn(f"{{{{#{name}}}}} of {file} includes itself; it was left out")
             return ""
+        self._includes.append(_relative(target, self._docs_root))  # missing ones may appear later
         try:
             text = target.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             reason = "there is no such file" if isinstance(error, FileNotFoundError) else str(error)
             self._warn(f"{{{{#{name}}}}} of {file} was left out: {reason}")
             return ""
-        self._includes.append(_relative(target, self._docs_root))
         chosen = _select(text.replace("\r\n", "\n"), part)
         if chosen is None:
             self._warn(f"{file} has no anchor {part!r}; the include was left out")

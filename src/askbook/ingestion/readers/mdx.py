@@ -19,7 +19,7 @@ _ADMONITION = re.compile(
     re.M,
 )
 _STATEMENT = re.compile(
-    r"import\s*(?:[\w$*{][^'\";]*?from\s*)?['\"]|"
+    r"import\s*(?:[\w$*{][^'\";]{0,2000}?from\s*)?['\"]|"
     r"export\s+(?:default\b|const\b|let\b|var\b|(?:async\s+)?function\b|class\b|type\b|\{|\*)"
 )
 _INTERESTING = re.compile(
@@ -30,6 +30,7 @@ _LINE_START = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:`{3,}|~{3,}
 _INDENT = re.compile(r"[ \t]*")
 _MATH_CLOSE = {"\\\\(": "\\\\)", "\\\\[": "\\\\]", "$$": "$$"}
 _HEADING_COMMENT = re.compile(r"\{/\*\s*#([\w.:-]+)\s*\*/\}[ \t]*$", re.M)
+_REACH, _SHORT_REACH = 200_000, 500  # characters in which an expression must end
 _VOID = frozenset(("br", "hr", "img", "input", "wbr", "source", "track", "link", "meta"))
 _NO_TEXT = frozenset(("script", "style", "iframe", "svg", "video", "audio", "noscript", "head"))
 
@@ -48,6 +49,8 @@ class _Scanner:
     # One entry per open element that began a line: (name, columns its content is indented by).
     open: list[tuple[str, int | None]] = field(default_factory=list[tuple[str, int | None]])
     closed: frozenset[str] = frozenset()
+    failures: int = 0
+    reach: int = _REACH
 
     def scan(self) -> list[Edit]:
         text, position = self.text, 0
@@ -117,7 +120,12 @@ class _Scanner:
             return start + 6
         if not _STATEMENT.match(self.text, start):
             return start + 6
-        end = javascript.statement_end(self.text, start)
+        end = javascript.statement_end(self.text, start, self.reach)
+        if end is None:
+            # Brackets that never close: at least the line is no prose.
+            self._spend()
+            line_end = self.text.find("\n", start)
+            end = len(self.text) if line_end < 0 else line_end
         for name, specifier in javascript.default_imports(self.text[start:end]):
             self.imports[name] = specifier
         self._replace(start, end)
@@ -177,8 +185,9 @@ class _Scanner:
         if heading_id is not None and self._in_heading(start):
             self._replace(start, heading_id.end(), f"{{#{heading_id[1]}}}")
             return heading_id.end()
-        end = javascript.braces_end(self.text, start)
+        end = javascript.braces_end(self.text, start, self.reach)
         if end is None:
+            self._spend()
             return start + 1
         self._replace(start, end, javascript.literal(self.text[start + 1 : end - 1]))
         return end
@@ -193,8 +202,9 @@ class _Scanner:
             end = len(self.text) if end < 0 else end + 3
             self._replace(start, end)
             return end
-        tag = javascript.read_tag(self.text, start)
+        tag = javascript.read_tag(self.text, start, self.reach)
         if tag is None:
+            self._spend()
             return start + 1
         if not self._is_markup(tag):
             return tag.end
@@ -279,6 +289,11 @@ class _Scanner:
         if remove:
             self._replace(line, line + remove)
         return line + remove
+
+    def _spend(self) -> None:
+        # A search that found no end may have gone far; a file full of them must not take for ever.
+        self.failures += 1
+        self.reach = max(_SHORT_REACH, _REACH // self.failures)
 
     def _replace(self, start: int, end: int, text: str = "") -> None:
         self.edits.append(Edit(start, end, text))

@@ -166,9 +166,10 @@ class SiteReader:
 
     def positions(self, ordered: Sequence[Declared]) -> dict[str, Position]:
         """Where the folders put each lesson."""
-        index_titles = {
-            each.source_file.rpartition("/")[0]: each.title for each in ordered if each.is_index
-        }
+        index_titles: dict[str, str] = {}
+        for each in ordered:
+            if each.is_index:
+                index_titles.setdefault(each.source_file.rpartition("/")[0], each.title)
         return {each.source_file: self._position(each, index_titles) for each in ordered}
 
     def source(self, text: str) -> TracedText:

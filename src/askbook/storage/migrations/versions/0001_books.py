@@ -63,6 +63,14 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("job_id"),
     )
     op.create_index("idx_jobs_book", "ingestion_jobs", ["book_id", "status"], unique=False)
+    op.create_index(
+        "uq_jobs_unfinished",
+        "ingestion_jobs",
+        ["book_id"],
+        unique=True,
+        sqlite_where=sa.text("status IN ('queued', 'running')"),
+        postgresql_where=sa.text("status IN ('queued', 'running')"),
+    )
     op.create_table(
         "lessons",
         sa.Column("book_id", sa.String(length=200), nullable=False),

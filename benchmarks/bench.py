@@ -1,0 +1,236 @@
+"""`make bench`: how much askbook costs beyond what it cannot avoid. Every figure stands beside its floor in the same run.
+
+Absolute times depend on the machine; ratios travel. `--quick` uses small corpora and ends in two minutes.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from folders import DATA, REPOSITORY
+
+SCALE = REPOSITORY.parent / "shared" / "data" / "scale" / "aws_docs.tar.zst"
+SCALE_FILES = 2500
+"""About ten thousand chunks."""
+STAGES = Path(__file__).with_name("bench_stages.py")
+PROGRESS = Console(stderr=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured thing, what it cannot go below, and their ratio."""
+
+    name: str
+    ours: float
+    floor: float | None
+    unit: str
+    against: str
+
+    @property
+    def ratio(self) -> float | None:
+        return self.ours / self.floor if self.floor else None
+
+
+def main() -> None:
+    options = _options()
+    work = Path(tempfile.mkdtemp(prefix="askbook-bench-"))
+    figures: list[Figure] = []
+    notes: list[str] = []
+    try:
+        small = options.data / ("robotics_docusaurus" if options.quick else "robotics_course")
+        if not small.is_dir():
+            small = REPOSITORY / "examples" / "physical-ai-book"
+        wide = None if options.quick else _scale_corpus(options.cache, notes)
+        if wide is None:
+            wide = options.data / "rust_book" if (options.data / "rust_book").is_dir() else small
+        figures += _ingest(small, work)
+        figures += _at_scale(wide, work)
+        figures += _startup(work)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    _show(figures, notes, small.name, wide.name)
+    if options.json:
+        rows = [{**_fields(f), "ratio": f.ratio} for f in figures]
+        options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+
+
+def _ingest(folder: Path, work: Path) -> list[Figure]:
+    alone = _stage("embedder_alone", folder, work / "none")
+    ingest = _stage("ingest", folder, work / "small")
+    splitting = _stage("splitting", folder, work / "none")
+    return [
+        Figure("ingest, CPU", ingest["ours"], ingest["floor"], "s", "inside the embedder"),
+        Figure("ingest, peak memory", ingest["rss_mb"], alone["rss_mb"], "MB", "embedding alone"),
+        Figure(
+            "splitting",
+            splitting["ours"],
+            splitting["floor"],
+            "ms/chunk",
+            "counting its tokens once",
+        ),
+    ]
+
+
+def _at_scale(folder: Path, work: Path) -> list[Figure]:
+    null = _stage("null_ingest", folder, work / "wide")
+    again = _stage("reingest", folder, work / "wide")
+    search = _stage("search", folder, work / "wide")
+    floor = search["floor"]
+    bare = "query embedding + engine query"
+    judged = f"{bare} + judging 8"
+    size = f"{search['chunks']:,} chunks"
+    both = {k: floor[k] + search["judging"][k] for k in ("p50", "p95")}
+    return [
+        Figure(
+            "ingest without embedding, CPU",
+            null["ours"],
+            null["floor"],
+            "ms/chunk",
+            "read, count, bare engine write",
+        ),
+        Figure(
+            f"re-ingest, {again['files']:,} unchanged files",
+            again["ours"],
+            again["floor"],
+            "s",
+            "read + hash",
+        ),
+        Figure(f"search, fused, {size}, p50", search["unjudged"]["p50"], floor["p50"], "ms", bare),
+        Figure(f"search, fused, {size}, p95", search["unjudged"]["p95"], floor["p95"], "ms", bare),
+        Figure(f"search, judged, {size}, p50", search["judged"]["p50"], both["p50"], "ms", judged),
+        Figure(f"search, judged, {size}, p95", search["judged"]["p95"], both["p95"], "ms", judged),
+        Figure("ask, p50", search["ask"]["p50"], both["p50"], "ms", judged),
+        Figure("ask, p95", search["ask"]["p95"], both["p95"], "ms", judged),
+        Figure(
+            "100 searches at once",
+            search["concurrent"],
+            search["concurrent_floor"],
+            "ms",
+            f"100 × {bare}",
+        ),
+        Figure("search, peak memory", search["rss_mb"], None, "MB", ""),
+    ]
+
+
+def _startup(work: Path) -> list[Figure]:
+    askbook = [sys.executable, "-m", "askbook"]
+    if not (REPOSITORY / "src" / "askbook" / "__main__.py").exists():
+        askbook = [str(Path(sys.executable).with_name("askbook"))]
+    place = ["--data-dir", str(work / "start")]
+    book = REPOSITORY / "examples" / "physical-ai-book"
+    _wall([*askbook, "ingest", str(book), *place])
+    ask = [*askbook, "ask", "What is a ROS 2 node?", "--json", *place]
+    loading = "import asyncio; from askbook.embedding.builtin import BuiltinEmbedder as B; asyncio.run(B().embed_query('x'))"
+    return [
+        Figure(
+            "askbook --help",
+            _best([*askbook, "--help"]),
+            _best([sys.executable, "-c", "pass"]),
+            "s",
+            "python -c pass",
+        ),
+        Figure(
+            "askbook ask, cold",
+            _best(ask),
+            _best([sys.executable, "-c", loading]),
+            "s",
+            "load the embedder, embed the question",
+        ),
+    ]
+
+
+def _stage(name: str, folder: Path, data_dir: Path) -> dict[str, Any]:
+    """One stage in a process of its own, so that memory and caches are its own too."""
+    PROGRESS.print(f"{name} on {folder.name} …")
+    command = [sys.executable, str(STAGES), name, str(folder), str(data_dir)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"Stage {name} failed:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _scale_corpus(cache: Path, notes: list[str]) -> Path | None:
+    """The first files of the big corpus, unpacked once."""
+    folder = cache / "scale"
+    if (folder / "docs").is_dir():
+        return folder
+    if not SCALE.is_file() or shutil.which("zstd") is None:
+        notes.append(
+            "The scale corpus or the program zstd is missing: a small corpus was used instead."
+        )
+        return None
+    PROGRESS.print(f"unpacking {SCALE_FILES} files of {SCALE.name} …")
+    partial = cache / "scale.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    unpacker = subprocess.Popen(["zstd", "-dc", str(SCALE)], stdout=subprocess.PIPE)
+    with tarfile.open(fileobj=unpacker.stdout, mode="r|") as archive:
+        taken = 0
+        for member in archive:
+            if member.isfile() and "/docs/" in member.name and taken < SCALE_FILES:
+                inner = member.name.split("/docs/", 1)[1]
+                target = partial / "docs" / inner
+                target.parent.mkdir(parents=True, exist_ok=True)
+                source = archive.extractfile(member)
+                target.write_bytes(source.read() if source else b"")
+                taken += 1
+            if taken >= SCALE_FILES:
+                break
+    unpacker.kill()
+    unpacker.wait()
+    shutil.rmtree(folder, ignore_errors=True)
+    partial.rename(folder)
+    return folder
+
+
+def _best(command: list[str], times: int = 5) -> float:
+    return min(_wall(command) for _ in range(times))
+
+
+def _wall(command: list[str]) -> float:
+    started = time.perf_counter()
+    subprocess.run(command, capture_output=True, check=False)
+    return time.perf_counter() - started
+
+
+def _fields(figure: Figure) -> dict[str, Any]:
+    return {name: getattr(figure, name) for name in ("name", "ours", "floor", "unit", "against")}
+
+
+def _show(figures: list[Figure], notes: list[str], small: str, wide: str) -> None:
+    table = Table(title=f"askbook against its floors ({small}; at scale: {wide})")
+    for column in ("what", "askbook", "floor", "unit", "ratio", "the floor is"):
+        table.add_column(
+            column, justify="right" if column in ("askbook", "floor", "ratio") else "left"
+        )
+    for f in figures:
+        floor = "–" if f.floor is None else f"{f.floor:.3g}"
+        ratio = "–" if f.ratio is None else f"{f.ratio:.2f}"
+        table.add_row(f.name, f"{f.ours:.3g}", floor, f.unit, ratio, f.against)
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    console.print(table)
+    for note in notes:
+        console.print(note)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small corpora, under two minutes")
+    parser.add_argument("--data", type=Path, default=DATA, help="where the dataset folders are")
+    parser.add_argument("--cache", type=Path, default=REPOSITORY / ".askbook-eval" / "bench")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

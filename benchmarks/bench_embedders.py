@@ -1,0 +1,52 @@
+"""Embedders for measuring: one that counts its own CPU time, one that costs nothing."""
+
+import hashlib
+import threading
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from askbook.book import Vector
+from askbook.embedding import Fingerprint
+from askbook.embedding.builtin import BuiltinEmbedder
+
+
+class MeteredEmbedder(BuiltinEmbedder):
+    """The built-in embedder, with the CPU its threads spend on embedding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cpu = 0.0
+        self.texts = 0
+        self._meter = threading.Lock()
+
+    def _embed(self, text: str) -> Vector:
+        started = time.thread_time()
+        vector = super()._embed(text)
+        spent = time.thread_time() - started
+        with self._meter:
+            self.cpu += spent
+            self.texts += 1
+        return vector
+
+
+class NullEmbedder(BuiltinEmbedder):
+    """Passages get vectors seeded by their hash; counting tokens and embedding questions stay real."""
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        return Fingerprint("null", 384, "1")
+
+    async def embed_query(self, text: str) -> Vector:
+        [vector] = await self._runtime.map(self._embed, [text])
+        return vector
+
+    async def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
+        return [null_vector(text) for text in texts]
+
+
+def null_vector(text: str) -> Vector:
+    raw = np.frombuffer(hashlib.shake_256(text.encode()).digest(384), np.uint8)
+    vector = raw.astype(np.float32) - 127.5
+    return (vector / np.linalg.norm(vector)).astype(np.float32)

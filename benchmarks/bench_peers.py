@@ -1,0 +1,197 @@
+"""`make bench-peers`: LangChain, LlamaIndex, Haystack and txtai beside askbook, with the same embedding model.
+
+Each peer gets an environment of its own under the cache, is fed the same folder, and ranks the same pages for the
+same questions, the way its own documentation shows hybrid search. Compare ratios within one run only.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from askbook.bootstrap import Askbook, Scope
+from askbook.config import load_settings
+from askbook.evaluation.datasets import load_dataset
+from askbook.evaluation.intervals import mean_interval
+from askbook.evaluation.metrics import ndcg
+from bench_embedders import MeteredEmbedder
+from folders import DATA, REPOSITORY
+
+PEERS = Path(__file__).with_name("peers")
+MODEL = REPOSITORY / "src" / "askbook" / "models" / "embed"
+SHARED = ("numpy", "onnxruntime", "tokenizers")
+REQUIREMENTS = {
+    "langchain": (
+        "langchain-core>=1",
+        "langchain-classic>=1",
+        "langchain-community>=0.4",
+        "langchain-text-splitters>=1",
+        "rank-bm25",
+    ),
+    "llamaindex": (
+        "llama-index-core>=0.14",
+        "llama-index-retrievers-bm25>=0.6",
+        "llama-index-readers-file",
+    ),
+    "haystack": ("haystack-ai>=2.20",),
+    "txtai": ("txtai>=9",),
+}
+PROGRESS = Console(stderr=True)
+
+
+def main() -> None:
+    options = _options()
+    folder, questions = _corpus(options)
+    results: dict[str, dict[str, Any] | str] = {}
+    for name in options.peers:
+        PROGRESS.print(f"{name}: installing …")
+        try:
+            python = _environment(name, options.cache / "venv")
+            PROGRESS.print(f"{name}: running …")
+            results[name] = _run_peer(name, python, folder / "docs", questions)
+        except subprocess.CalledProcessError as error:
+            reason = (error.stderr or "").strip().splitlines()
+            results[name] = reason[-1] if reason else f"exit code {error.returncode}"
+    PROGRESS.print("askbook: running …")
+    for judged in (False, True):
+        name = "askbook, judged" if judged else "askbook, fused"
+        results[name] = asyncio.run(_run_askbook(folder, questions, options.cache, judged))
+    _show(results, folder, questions)
+
+
+def _corpus(options: argparse.Namespace) -> tuple[Path, Path]:
+    """A folder with the chosen files, and the questions whose gold is among them."""
+    source = options.data / options.folder
+    files = [p for p in sorted((source / "docs").rglob("*")) if p.suffix in (".md", ".mdx")]
+    folder = options.cache / f"{options.folder}-{options.limit or 'all'}"
+    shutil.rmtree(folder, ignore_errors=True)
+    kept: set[str] = set()
+    for file in files[: options.limit or None]:
+        inner = file.relative_to(source / "docs")
+        (folder / "docs" / inner).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, folder / "docs" / inner)
+        kept.add(inner.as_posix())
+    rows = [
+        {"qid": q.qid, "question": q.text[:1000], "gold_docs": list(q.grades)}
+        for q in load_dataset(source).questions
+        if q.grades and set(q.grades) <= kept and "self_contained=false" not in q.groups
+    ]
+    random.Random(1).shuffle(rows)
+    questions = folder / "questions.jsonl"
+    questions.write_text("\n".join(map(json.dumps, rows[: options.questions])), encoding="utf-8")
+    return folder, questions
+
+
+def _environment(name: str, venvs: Path) -> Path:
+    """The peer's own environment, made once."""
+    python = venvs / name / "bin" / "python"
+    done = venvs / name / ".installed"
+    wanted = "\n".join((*SHARED, *REQUIREMENTS[name]))
+    if not done.exists() or done.read_text(encoding="utf-8") != wanted:
+        uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
+        for command in (
+            [uv, "venv", "-q", "--clear", "--python", sys.executable, str(venvs / name)],
+            [uv, "pip", "install", "-q", "--python", str(python), *SHARED, *REQUIREMENTS[name]],
+        ):
+            subprocess.run(command, check=True, capture_output=True, text=True)
+        done.write_text(wanted, encoding="utf-8")
+    return python
+
+
+def _run_peer(name: str, python: Path, docs: Path, questions: Path) -> dict[str, Any]:
+    command = [str(python), str(PEERS / f"{name}_peer.py"), str(docs), str(questions), str(MODEL)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    line = next(each for each in done.stdout.splitlines() if each.startswith("RESULT "))
+    return json.loads(line.removeprefix("RESULT "))
+
+
+async def _run_askbook(folder: Path, questions: Path, cache: Path, judged: bool) -> dict[str, Any]:
+    data_dir = cache / "askbook"
+    shutil.rmtree(data_dir, ignore_errors=True)
+    embedder = MeteredEmbedder()
+    settings = load_settings(data_dir=data_dir, judge=judged)
+    rows = [json.loads(line) for line in questions.read_text(encoding="utf-8").splitlines()]
+    result: dict[str, Any] = {"rankings": {}}
+    async with Askbook(settings, embedder=embedder) as askbook:
+        await embedder.embed_query("warm up")
+        embedder.cpu, embedder.texts = 0.0, 0
+        cpu, wall = time.process_time(), time.perf_counter()
+        async for _ in askbook.ingest(folder, "peer"):
+            pass
+        result |= {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
+        result |= {"embed_cpu": embedder.cpu, "chunks": embedder.texts}
+        times: list[float] = []
+        for row in rows:
+            started = time.perf_counter()
+            _, context = await askbook.search(row["question"], Scope(hardware_tier=4), top_k=40)
+            times.append((time.perf_counter() - started) * 1000)
+            pages = [found.chunk.metadata.source_file for found in context.results]
+            result["rankings"][row["qid"]] = list(dict.fromkeys(pages))[:10]
+    result["query_ms"] = sorted(times)[len(times) // 2]
+    result["rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return result
+
+
+def _show(results: dict[str, dict[str, Any] | str], folder: Path, questions: Path) -> None:
+    rows = [json.loads(line) for line in questions.read_text(encoding="utf-8").splitlines()]
+    table = Table(title=f"{folder.name}: {len(rows)} questions, page-level nDCG@10, hybrid search")
+    for column in (
+        "",
+        "ingest CPU s",
+        "in embedder s",
+        "ratio",
+        "texts",
+        "query p50 ms",
+        "MB",
+        "nDCG@10",
+    ):
+        table.add_column(column, justify="left" if not column else "right")
+    for name, result in results.items():
+        if isinstance(result, str):
+            table.add_row(name, f"failed: {result[:60]}")
+            continue
+        gains = [
+            ndcg(result["rankings"][r["qid"]], dict.fromkeys(r["gold_docs"], 1), 10) for r in rows
+        ]
+        interval = mean_interval(gains)
+        shown = f"{sum(gains) / len(gains):.3f}" if gains else "–"
+        if interval:
+            shown += f" [{interval[0]:.3f}, {interval[1]:.3f}]"
+        table.add_row(
+            name,
+            f"{result['cpu']:.1f}",
+            f"{result['embed_cpu']:.1f}",
+            f"{result['cpu'] / result['embed_cpu']:.3f}",
+            str(result["chunks"]),
+            f"{result['query_ms']:.0f}",
+            f"{result['rss_mb']:.0f}",
+            shown,
+        )
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--peers", nargs="*", default=list(REQUIREMENTS), choices=list(REQUIREMENTS)
+    )
+    parser.add_argument("--folder", default="robotics_course", help="a dataset folder with docs/")
+    parser.add_argument("--limit", type=int, default=0, help="only the first files")
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--data", type=Path, default=DATA, help="where the dataset folders are")
+    parser.add_argument("--cache", type=Path, default=REPOSITORY / ".askbook-eval" / "peers")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+"""What `make bench` measures, one stage per process: each prints one JSON line with ours and its floor."""
+
+import asyncio
+import hashlib
+import json
+import resource
+import shutil
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import qdrant_edge as engine
+
+from askbook.bootstrap import Askbook, Scope
+from askbook.config import load_settings
+from askbook.embedding.builtin import BuiltinEmbedder
+from askbook.index import ChunkFilter
+from askbook.ingestion.readers import open_reader
+from askbook.ingestion.splitting import split_lesson
+from bench_embedders import MeteredEmbedder, NullEmbedder, null_vector
+
+BOOK = "bench"
+WIDE = Scope(book_id=BOOK, hardware_tier=4)
+
+
+async def ingest(folder: Path, data_dir: Path) -> dict[str, Any]:
+    """Total CPU of an ingest, and the CPU inside the embedder."""
+    embedder = MeteredEmbedder()
+    shutil.rmtree(data_dir, ignore_errors=True)
+    async with Askbook(load_settings(data_dir=data_dir), embedder=embedder) as askbook:
+        await embedder.embed_query("warm up")
+        embedder.cpu, embedder.texts = 0.0, 0
+        cpu, wall = time.process_time(), time.perf_counter()
+        async for _ in askbook.ingest(folder, BOOK):
+            pass
+        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    return {"ours": cpu, "floor": embedder.cpu, "texts": embedder.texts, "wall": wall}
+
+
+async def splitting(folder: Path, _data_dir: Path) -> dict[str, Any]:
+    """CPU per chunk of splitting, against counting the tokens of its chunks once."""
+    embedder = BuiltinEmbedder()
+    reader = open_reader(folder, BOOK)
+    declared = [
+        (reader.declare(file, data), data)
+        for file in reader.discover().files
+        if (data := (reader.docs_root / file).read_bytes())
+    ]
+    places = reader.places([each for each, _ in declared])
+    lessons = [reader.read(each, places[each.source_file], data) for each, data in declared]
+    embedder.count_tokens(["warm up"])
+    now = datetime.now(UTC)
+    started = time.process_time()
+    chunks = [
+        chunk
+        for lesson in lessons
+        for chunk in split_lesson(
+            lesson,
+            book=reader.book,
+            count_tokens=embedder.count_tokens,
+            created_at=now,
+            updated_at=now,
+        )
+    ]
+    split = time.process_time() - started
+    started = time.process_time()
+    embedder.count_tokens([chunk.embedded_text for chunk in chunks])
+    counted = time.process_time() - started
+    await embedder.close()
+    per_chunk = 1000 / max(1, len(chunks))
+    return {"ours": split * per_chunk, "floor": counted * per_chunk, "chunks": len(chunks)}
+
+
+async def null_ingest(folder: Path, data_dir: Path) -> dict[str, Any]:
+    """CPU per chunk of all but embedding, against reading, counting and a bare engine write."""
+    shutil.rmtree(data_dir, ignore_errors=True)
+    async with Askbook(load_settings(data_dir=data_dir), embedder=NullEmbedder()) as askbook:
+        askbook.embedder.count_tokens(["warm up"])
+        cpu = time.process_time()
+        async for _ in askbook.ingest(folder, BOOK):
+            pass
+        cpu = time.process_time() - cpu
+        chunks = [chunk async for chunk in askbook.library.export(BOOK)]
+        texts = [chunk.embedded_text for chunk in chunks]
+        floor = time.process_time()
+        for file in open_reader(folder, BOOK).discover().files:
+            hashlib.sha256((_docs(folder) / file).read_bytes())
+        askbook.embedder.count_tokens(texts)
+        _bare_write(data_dir.with_name("bare"), texts)
+        floor = time.process_time() - floor
+    per_chunk = 1000 / max(1, len(chunks))
+    return {"ours": cpu * per_chunk, "floor": floor * per_chunk, "chunks": len(chunks)}
+
+
+async def reingest(folder: Path, data_dir: Path) -> dict[str, Any]:
+    """A re-ingest of an unchanged folder, against reading and hashing its files."""
+    async with Askbook(load_settings(data_dir=data_dir), embedder=NullEmbedder()) as askbook:
+        wall = time.perf_counter()
+        async for _ in askbook.ingest(folder, BOOK):
+            pass
+        wall = time.perf_counter() - wall
+    files = open_reader(folder, BOOK).discover().files
+    floor = time.perf_counter()
+    for file in files:
+        hashlib.sha256((_docs(folder) / file).read_bytes()).hexdigest()
+    return {"ours": wall, "floor": time.perf_counter() - floor, "files": len(files)}
+
+
+async def search(folder: Path, data_dir: Path) -> dict[str, Any]:
+    """One search, without and with the judge, and one answer, against query embedding + engine query."""
+    questions = _questions(folder)
+    found: dict[str, Any] = {}
+    plain = load_settings(data_dir=data_dir, judge=False)
+    async with Askbook(plain, embedder=NullEmbedder()) as askbook:
+        found["chunks"] = await askbook.index.count(BOOK)
+
+        async def bare(question: str) -> None:
+            vector = await askbook.embedder.embed_query(question)
+            await askbook.index.search(ChunkFilter(BOOK), vector=vector, text=question, limit=50)
+
+        async def unjudged(question: str) -> None:
+            await askbook.search(question, WIDE)
+
+        found["floor"] = await _times(bare, questions)
+        found["unjudged"] = await _times(unjudged, questions)
+        found["concurrent_floor"] = await _together(bare, questions)
+        found["concurrent"] = await _together(unjudged, questions)
+    async with Askbook(load_settings(data_dir=data_dir), embedder=NullEmbedder()) as askbook:
+        judge = askbook.judge
+        _, context = await askbook.search(questions[0], WIDE, top_k=8)
+        passages = [result.chunk.embedded_text for result in context.results]
+
+        async def judged(question: str) -> None:
+            await askbook.search(question, WIDE)
+
+        async def judging(question: str) -> None:
+            if judge is not None:
+                await judge.judge(question, passages)
+
+        async def answer(question: str) -> None:
+            await askbook.ask(question, WIDE)
+
+        some = questions[:20]
+        found["judging"] = await _times(judging, some)
+        found["judged"] = await _times(judged, some)
+        found["ask"] = await _times(answer, some)
+    return found
+
+
+async def embedder_alone(_folder: Path, _data_dir: Path) -> dict[str, Any]:
+    """The memory of a process that has only embedded one text."""
+    embedder = BuiltinEmbedder()
+    await embedder.embed_passages(["one text " * 200, "another " * 200])
+    await embedder.close()
+    return {}
+
+
+def _bare_write(folder: Path, texts: list[str]) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    config = engine.EdgeConfig(
+        vectors={"dense": engine.EdgeVectorParams(size=384, distance=engine.Distance.Cosine)},
+        sparse_vectors={"bm25": engine.EdgeSparseVectorParams(modifier=engine.Modifier.Idf)},
+    )
+    shard, bm25 = engine.EdgeShard.create(str(folder), config), engine.Bm25()
+    for start in range(0, len(texts), 64):
+        points = [
+            engine.Point(
+                start + i,
+                {"dense": null_vector(text).tolist(), "bm25": bm25.embed_document(text)},
+                {"text": text},
+            )
+            for i, text in enumerate(texts[start : start + 64])
+        ]
+        shard.update(engine.UpdateOperation.upsert_points(points))
+    shard.flush()
+    shard.close()
+
+
+def _docs(folder: Path) -> Path:
+    return open_reader(folder, BOOK).docs_root
+
+
+def _questions(folder: Path) -> list[str]:
+    """Headings of the corpus as questions: real words, any folder."""
+    found = [
+        line.lstrip("# ").strip()
+        for path in sorted(_docs(folder).rglob("*.md*"))[:400]
+        for line in path.read_text("utf-8", "replace").splitlines()
+        if line.startswith("## ") and 8 < len(line) < 200
+    ]
+    return [f"How does {title} work?" for title in list(dict.fromkeys(found))[:100]]
+
+
+async def _times(work: Callable[[str], Awaitable[None]], questions: list[str]) -> dict[str, float]:
+    for question in questions[:3]:
+        await work(question)
+    times: list[float] = []
+    for question in questions:
+        started = time.perf_counter()
+        await work(question)
+        times.append((time.perf_counter() - started) * 1000)
+    return {"p50": float(np.percentile(times, 50)), "p95": float(np.percentile(times, 95))}
+
+
+async def _together(work: Callable[[str], Awaitable[None]], questions: list[str]) -> float:
+    """Milliseconds for a hundred at once."""
+    hundred = (questions * (100 // max(1, len(questions)) + 1))[:100]
+    started = time.perf_counter()
+    await asyncio.gather(*(work(question) for question in hundred))
+    return (time.perf_counter() - started) * 1000
+
+
+def main() -> None:
+    name, folder, data_dir = sys.argv[1:4]
+    stage = {
+        s.__name__: s for s in (ingest, splitting, null_ingest, reingest, search, embedder_alone)
+    }[name]
+    result = asyncio.run(stage(Path(folder), Path(data_dir)))
+    result["rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""Checks each claim of a draft against the sources it cites: exact checks first, the judge for what they leave open."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from askbook.agent.claims import Claim
+from askbook.agent.grounding import Support, check_support
+from askbook.agent.guardrails import gives_orders, leaks, orders_in
+from askbook.agent.response import Citation
+from askbook.agent.sources import Sources
+from askbook.retrieval.judging import Judge
+
+CONVINCED = 0.5
+"""Judge logit from which a passage is taken to speak to a sentence."""
+MOVED = 0.85
+"""Share of telling words from which a source supports a claim that did not cite it."""
+_LEANING = re.compile(
+    r"(?:it|its|they|them|their|these|those|this|that|he|she|his|her|such|both|also|however|"
+    r"therefore|thus|then|otherwise|instead|the (?:former|latter|same|second|other))\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A claim with the places that support it."""
+
+    claim: Claim
+    citations: tuple[Citation, ...]
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return tuple(citation.n for citation in self.citations)
+
+    @property
+    def text(self) -> str:
+        return self.claim.rendered(self.numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A claim that no source supports, and why."""
+
+    claim: Claim
+    reasons: tuple[str, ...]
+
+
+class Verifier:
+    """Verifies the claims of one turn, in order."""
+
+    def __init__(
+        self, sources: Sources, judge: Judge | None, question: str, secrets: tuple[str, ...] = ()
+    ) -> None:
+        self._sources = sources
+        self._judge = judge
+        self._question = question
+        self._secrets = secrets
+        self._last_was_rejected = False
+
+    async def verify(self, claim: Claim) -> Verified | Rejected:
+        """The claim with its true citations, or why it cannot be said."""
+        result = await self._verify(claim)
+        self._last_was_rejected = isinstance(result, Rejected)
+        return result
+
+    async def _verify(self, claim: Claim) -> Verified | Rejected:
+        if leaks(claim.text, self._secrets) or gives_orders(claim.text):
+            return Rejected(claim, ("It does not speak about the book.",))
+        if self._last_was_rejected and _LEANING.match(claim.text):
+            return Rejected(claim, ("It leans on a sentence that was removed.",))
+        cited = [n for n in claim.cited if n in self._sources]
+        supports = {n: await self._support(claim, n) for n in cited}
+        holding = {n: s for n, s in supports.items() if s.verdict == "supported"}
+        holding = holding or await self._together(claim, cited) or self._elsewhere(claim, cited)
+        if holding:
+            quotes = (self._sources.cite(n, s.start, s.end) for n, s in holding.items())
+            return Verified(claim, tuple(quotes))
+        invented = [n for n in claim.cited if n not in self._sources]
+        reasons = [f"There is no source [{n}]." for n in invented]
+        reasons += [reason for support in supports.values() for reason in support.reasons]
+        if not claim.cited:
+            reasons.append("It cites no source.")
+        return Rejected(claim, tuple(dict.fromkeys(reasons)) or ("No source supports it.",))
+
+    async def _support(self, claim: Claim, number: int) -> Support:
+        passage = self._sources[number].text
+        if claim.kind == "code":
+            return check_code(claim.text, passage)
+        support = check_support(claim.text, passage, self._sources.heading(number), self._question)
+        return await settle(support, claim.text, passage, self._judge)
+
+    async def _together(self, claim: Claim, cited: Sequence[int]) -> dict[int, Support]:
+        """A sentence that draws on several sources needs all of them."""
+        if len(cited) < 2 or claim.kind == "code":
+            return {}
+        passages = {n: self._sources[n].text for n in cited}
+        headings = " ".join(self._sources.heading(n) for n in cited)
+        whole = "\n\n".join(passages.values())
+        if check_support(claim.text, whole, headings, self._question).verdict != "supported":
+            return {}
+        return {n: check_support(claim.text, passage) for n, passage in passages.items()}
+
+    def _elsewhere(self, claim: Claim, cited: Sequence[int]) -> dict[int, Support]:
+        """A true sentence with a wrong or missing mark gets the right one, if a source clearly says it."""
+        for number, result in self._sources:
+            if number in cited:
+                continue
+            if claim.kind == "code":
+                support = check_code(claim.text, result.text)
+            else:
+                support = check_support(claim.text, result.text, self._sources.heading(number))
+            if support.verdict == "supported" and support.overlap >= MOVED:
+                return {number: support}
+        return {}
+
+
+def check_code(block: str, passage: str) -> Support:
+    """Code must stand in the passage line by line."""
+    lines = [line.strip() for line in block.splitlines()[1:-1] if line.strip()]
+    barred = orders_in(passage)
+    spans = [_find_line(line, passage) for line in lines]
+    found = [span for span in spans if span is not None]
+    allowed = [s for s in found if not any(s[0] < end and start < s[1] for start, end in barred)]
+    if not lines or len(allowed) < len(lines):
+        return Support("unsupported", ("The passage does not contain this code.",), 0.0, 0, 0)
+    start, end = min(s for s, _ in allowed), max(e for _, e in allowed)
+    return Support("supported", (), 1.0, start, end)
+
+
+def _find_line(line: str, passage: str) -> tuple[int, int] | None:
+    match = re.search(r"\s+".join(map(re.escape, line.split())), passage)
+    return match.span() if match else None
+
+
+async def settle(support: Support, sentence: str, passage: str, judge: Judge | None) -> Support:
+    """A doubtful verdict made definite; without a judge, doubt counts against the sentence."""
+    if support.verdict != "doubtful":
+        return support
+    if judge is None:
+        return replace(support, verdict="unsupported")
+    [judgement] = await judge.judge(sentence, [passage[support.start : support.end]])
+    if judgement.relevance >= CONVINCED:
+        return replace(support, verdict="supported", reasons=())
+    return replace(support, verdict="unsupported")

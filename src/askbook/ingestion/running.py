@@ -1,0 +1,256 @@
+"""Runs ingestion jobs in this process and records how far they are; whoever watches is told every event."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import structlog
+
+from askbook.book import IngestionMode
+from askbook.errors import AskbookError, NotFound
+from askbook.ingestion.events import IngestionEvent, LessonsSwitched, Planned
+from askbook.ingestion.job_store import NOBODY, JobStore
+from askbook.ingestion.jobs import IngestionJob, Progress
+from askbook.ingestion.presence import Presence
+from askbook.ingestion.readers import open_reader
+
+CANCELLED = "Cancelled."
+INTERRUPTED = "Interrupted."
+REPLACED = "Replaced by a new job."
+POLL = 0.5
+"""Seconds between two looks at a job that another worker runs."""
+BACKLOG = 1000
+"""Events kept for a watcher that is slow; then it misses the oldest, and no count, for those add up."""
+
+log = structlog.get_logger(__name__)
+
+
+class IngestPipeline(Protocol):
+    """What makes the index equal to a folder, safe to run again after any interruption."""
+
+    def run(
+        self, folder: Path, book_id: str | None = None, mode: IngestionMode = "incremental"
+    ) -> AsyncIterator[IngestionEvent]: ...
+
+
+class IngestionJobs:
+    """The jobs of one process: started here, resumed here, watched from here."""
+
+    def __init__(self, store: JobStore, presence: Presence, pipeline: IngestPipeline) -> None:
+        self.store = store
+        self.presence = presence
+        self._pipeline = pipeline
+        self._running: dict[int, _Running] = {}
+        self._watchers: dict[int, set[asyncio.Queue[Progress]]] = {}
+
+    @property
+    def running(self) -> frozenset[int]:
+        """The jobs that run in this process."""
+        return frozenset(self._running)
+
+    async def run(
+        self, folder: Path, book_id: str | None, mode: IngestionMode
+    ) -> AsyncIterator[Progress]:
+        """Ingest a folder as a job, here and now; a job of the same book that runs already is followed."""
+        await self.presence.announce()
+        job, mine = await self._take(folder, book_id, mode)
+        if not mine:
+            async for progress in self.watch(job.job_id):
+                yield progress
+            return
+        try:
+            async with aclosing(self.execute(job)) as steps:
+                async for progress in steps:
+                    job = progress.job
+                    yield progress
+        except (asyncio.CancelledError, GeneratorExit):
+            if not job.is_over:
+                await self._save(job.to("failed", INTERRUPTED))
+            raise
+
+    async def reserve(
+        self,
+        folder: Path,
+        book_id: str | None,
+        mode: IngestionMode,
+        *,
+        replace_queued: bool = False,
+    ) -> tuple[IngestionJob, bool]:
+        """The book's one job, and whether this request made or revived it.
+
+        A job that runs, or waits for its turn, answers every request. One whose process is gone is revived
+        by the same request and replaced by another; `replace_queued` treats a waiting one alike.
+        """
+        book = (await asyncio.to_thread(open_reader, folder, book_id)).book
+        while True:
+            job, is_new = await self.store.create(book.book_id, folder, mode)
+            if is_new:
+                return job, True
+            if await self._is_underway(job) or (job.status == "queued" and not replace_queued):
+                return job, False
+            if job.mode == mode and job.folder == str(folder.resolve()):
+                return job, True
+            await self.store.end(job.to("failed", REPLACED))
+
+    async def take_up(self, job_id: int) -> IngestionJob | None:
+        """An unfinished job that nobody runs, now ours; None when there is nothing to do."""
+        job = await self.store.get(job_id)
+        if job is None or job.is_over or await self._is_underway(job):
+            return None
+        held_by = await self.store.owner(job_id)
+        mine = await self.store.claim(job, self.presence.worker_id, held_by=held_by)
+        return job if mine else None
+
+    async def execute(self, job: IngestionJob) -> AsyncGenerator[Progress]:
+        """Run a job that is ours to its end. Stopped from outside, it stays unfinished, to be resumed."""
+        running = self._running[job.job_id] = _Running(job)
+        events = self._pipeline.run(Path(job.folder), job.book_id, job.mode)
+        try:
+            if job.status == "queued":
+                job = job.to("running")
+            if not await self._save(job):
+                return
+            yield self._tell(Progress(job, None))
+            try:
+                async with aclosing(_until(running.halt, events)) as steps:
+                    async for event in steps:
+                        job = job.after(event)
+                        counted = isinstance(event, LessonsSwitched | Planned)
+                        if counted and not await self._save(job):
+                            break
+                        yield self._tell(Progress(job, event))
+            except Exception as error:
+                job = job.to("failed", _reason(error))
+                await self._save(job)
+                self._tell(Progress(job, None))
+                raise
+            job = job.to("failed", CANCELLED) if running.halt.is_set() else job.to("completed")
+            if not await self._save(job):
+                job = await self.store.get(job.job_id) or job
+            yield self._tell(Progress(job, None))
+        finally:
+            del self._running[job.job_id]
+            running.closed.set()
+
+    async def watch(self, job_id: int) -> AsyncIterator[Progress]:
+        """A job as it is and every event from now on, until it is over, wherever it runs."""
+        queue: asyncio.Queue[Progress] = asyncio.Queue(BACKLOG)
+        self._watchers.setdefault(job_id, set()).add(queue)
+        try:
+            job = await self._current(job_id)
+            yield Progress(job, None)
+            while not job.is_over:
+                try:
+                    progress = await asyncio.wait_for(queue.get(), POLL)
+                except TimeoutError:
+                    progress = Progress(await self._current(job_id), None)
+                    if progress.job == job:
+                        continue
+                job = progress.job
+                yield progress
+        finally:
+            self._watchers[job_id].discard(queue)
+            if not self._watchers[job_id]:
+                del self._watchers[job_id]
+
+    async def cancel(self, job_id: int) -> IngestionJob:
+        """End a job; what it switched stays, and what it did not come to keeps serving as it was."""
+        ended = (await self._current(job_id)).to("failed", CANCELLED)
+        running = self._running.get(job_id)
+        if running is not None:
+            running.halt.set()
+            await running.closed.wait()
+        else:
+            await self.store.end(ended)
+        return await self.store.get(job_id) or ended
+
+    async def notice_ends(self) -> None:
+        """Stop what was cancelled, or taken over, through another process."""
+        for job_id, running in list(self._running.items()):
+            job = await self.store.get(job_id)
+            owner = await self.store.owner(job_id)
+            if job is None or job.is_over or owner != self.presence.worker_id:
+                running.halt.set()
+
+    async def _take(
+        self, folder: Path, book_id: str | None, mode: IngestionMode
+    ) -> tuple[IngestionJob, bool]:
+        while True:
+            job, _ = await self.reserve(folder, book_id, mode, replace_queued=True)
+            if await self._is_underway(job):
+                return job, False
+            taken = await self.take_up(job.job_id)
+            if taken is not None:
+                return taken, True
+
+    async def _current(self, job_id: int) -> IngestionJob:
+        running = self._running.get(job_id)
+        job = running.job if running is not None else await self.store.get(job_id)
+        if job is None:
+            raise NotFound(f"There is no job {job_id}.")
+        return job
+
+    def _tell(self, progress: Progress) -> Progress:
+        self._running[progress.job.job_id].job = progress.job
+        for queue in self._watchers.get(progress.job.job_id, ()):
+            if queue.full():
+                queue.get_nowait()
+            queue.put_nowait(progress)
+        return progress
+
+    async def _is_underway(self, job: IngestionJob) -> bool:
+        if job.job_id in self._running:
+            return True
+        owner = await self.store.owner(job.job_id)
+        return owner != NOBODY and await self.presence.is_alive(owner)
+
+    async def _save(self, job: IngestionJob) -> bool:
+        return await self.store.save(job, self.presence.worker_id)
+
+
+@dataclass(slots=True)
+class _Running:
+    """A job under way: where it stands, how to halt it, and when it has."""
+
+    job: IngestionJob
+    halt: asyncio.Event = field(default_factory=asyncio.Event)
+    closed: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+async def _until(
+    halt: asyncio.Event, events: AsyncIterator[IngestionEvent]
+) -> AsyncGenerator[IngestionEvent]:
+    """The events, up to the moment somebody asks to halt."""
+    halted = asyncio.create_task(halt.wait())
+    step: asyncio.Task[IngestionEvent | None] | None = None
+    try:
+        while True:
+            step = asyncio.create_task(_next(events))
+            await asyncio.wait({step, halted}, return_when=asyncio.FIRST_COMPLETED)
+            if not step.done():
+                return
+            event = step.result()
+            if event is None:
+                return
+            yield event
+    finally:
+        tasks: list[asyncio.Task[Any]] = [halted] if step is None else [halted, step]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if isinstance(events, AsyncGenerator):
+            await events.aclose()
+
+
+async def _next(events: AsyncIterator[IngestionEvent]) -> IngestionEvent | None:
+    return await anext(events, None)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, AskbookError):
+        return str(error)
+    log.error("ingestion_failed", exc_info=error)
+    return f"{type(error).__name__}: {error}"

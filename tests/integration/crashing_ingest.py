@@ -1,0 +1,71 @@
+"""An ingest that kills its own process at a chosen step, for a child process to run."""
+
+import asyncio
+import functools
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from shelf import open_shelf
+from sqlalchemy import event
+
+from askbook.book import IngestionMode
+from askbook.index.edge import EdgeIndex
+from doubles import NullEmbedder
+
+
+class Steps:
+    """Counts what an ingest does to disk; at step `last` the process dies as by a power cut."""
+
+    def __init__(self, last: int | None) -> None:
+        self._last = last
+        self.taken = 0
+
+    def take(self, *_: Any, **__: Any) -> None:
+        self.taken += 1
+        if self.taken == self._last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def stepped(*args: Any, **kwargs: Any) -> Any:
+            self.take()
+            result = function(*args, **kwargs)
+            self.take()
+            return result
+
+        return stepped
+
+
+class SteppedEmbedder(NullEmbedder):
+    def __init__(self, steps: Steps) -> None:
+        super().__init__()
+        self._steps = steps
+
+    async def embed_passages(self, texts: Any) -> Any:
+        self._steps.take()
+        await asyncio.sleep(0.005)
+        self._steps.take()
+        return await super().embed_passages(texts)
+
+
+def ingest(
+    folder: Path, data_dir: Path, mode: IngestionMode, last_step: int | None, counted: Any
+) -> None:
+    """Ingest and die at `last_step`; without one, finish and tell how many steps it took."""
+    steps = Steps(last_step)
+    asyncio.run(_ingest(folder, data_dir, mode, steps))
+    counted.value = steps.taken
+
+
+async def _ingest(folder: Path, data_dir: Path, mode: IngestionMode, steps: Steps) -> None:
+    async with open_shelf(data_dir, SteppedEmbedder(steps)) as shelf:
+        engine: Any = shelf.engine.sync_engine
+        event.listen(engine, "before_cursor_execute", steps.take)
+        event.listen(engine, "after_cursor_execute", steps.take)
+        event.listen(engine, "commit", steps.take)
+        for name in ("_update", "_recreate", "_create"):
+            setattr(EdgeIndex, name, steps.around(getattr(EdgeIndex, name)))
+        await shelf.ingest(folder, mode=mode)

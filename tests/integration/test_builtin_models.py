@@ -1,0 +1,174 @@
+"""The shipped weights: sound, loaded when needed, and what their cards promise."""
+
+import shutil
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from contracts.embedder import EmbedderContract
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import askbook.models
+from askbook.embedding import Embedder
+from askbook.embedding.builtin import BuiltinEmbedder
+from askbook.errors import ConfigurationError
+from askbook.models import ModelName, load_model, load_reference
+from askbook.models.runtime import ModelRuntime
+from askbook.retrieval.judging import BuiltinJudge
+
+SHIPPED = Path(askbook.models.__file__).parent
+LONG_PASSAGE = (
+    "URDF, the Unified Robot Description Format, is an XML format that describes a robot's links "
+    "and joints. " + "A link has a visual shape, a collision shape and an inertia. " * 200
+)
+
+
+class TestBuiltinEmbedder(EmbedderContract):
+    def make(self) -> Embedder:
+        return BuiltinEmbedder()
+
+    async def test_gives_the_vectors_of_its_reference(self, embedder: Embedder) -> None:
+        entries = load_reference("embed")
+        assert entries
+        # The reference texts carry their prefix already; passages have none.
+        vectors = await embedder.embed_passages([entry["text"] for entry in entries])
+        for entry, vector in zip(entries, vectors, strict=True):
+            expected = np.asarray(entry["embedding"], dtype=np.float32)
+            assert float(vector @ expected) / float(np.linalg.norm(expected)) >= 0.999
+
+    async def test_is_as_large_as_its_card_says(self, embedder: Embedder) -> None:
+        assert embedder.fingerprint.dimension == 384
+        assert embedder.fingerprint.query_prefix == "query: "
+
+
+class TestBuiltinJudge:
+    async def test_gives_the_scores_of_its_reference(self) -> None:
+        judge = BuiltinJudge()
+        entries = load_reference("judge")
+        assert entries
+        for entry in entries:
+            [found] = await judge.judge(entry["question"], [entry["passage"]])
+            assert found.relevance == pytest.approx(entry["relevance"], abs=0.05)
+            assert found.answerability == pytest.approx(entry["answerability"], abs=0.05)
+        await judge.close()
+
+    async def test_one_judgement_per_passage_in_order(self) -> None:
+        judge = BuiltinJudge()
+        entries = load_reference("judge")[:2]
+        found = await judge.judge(entries[0]["question"], [e["passage"] for e in entries])
+        assert [f.relevance for f in found] == pytest.approx(
+            [e["relevance"] for e in entries], abs=0.05
+        )
+        assert await judge.judge("anything", []) == []
+        await judge.close()
+
+    async def test_points_at_the_words_that_answer(self) -> None:
+        judge = BuiltinJudge()
+        passage = "A fixed joint moves not at all. URDF is an XML format that describes a robot."
+        [found] = await judge.judge("What is URDF?", [passage])
+        assert "XML format" in passage[found.span_start : found.span_end]
+        await judge.close()
+
+    @settings(max_examples=25)
+    @given(
+        question=st.text(min_size=1, max_size=80),
+        passage=st.one_of(
+            st.text(max_size=200),
+            st.integers(0, len(LONG_PASSAGE)).map(lambda n: LONG_PASSAGE[:n]),
+            st.just("日本語のロボット。" * 60),
+        ),
+    )
+    async def test_spans_lie_inside_the_passage(self, question: str, passage: str) -> None:
+        [found] = await judge_of_this_thread().judge(question, [passage])
+        assert 0 <= found.span_start <= found.span_end <= len(passage)
+        assert np.isfinite([found.relevance, found.answerability, found.span_margin]).all()
+
+    async def test_reads_a_passage_of_any_length(self) -> None:
+        judge = BuiltinJudge()
+        [found] = await judge.judge("What is URDF? " * 100, [LONG_PASSAGE * 5])
+        assert found.span_end <= len(LONG_PASSAGE)
+        await judge.close()
+
+
+class TestFiles:
+    @pytest.mark.parametrize("name", ["embed", "judge"])
+    @pytest.mark.parametrize("file", ["model_int8.onnx", "tokenizer.json"])
+    def test_a_damaged_copy_is_refused(self, tmp_path: Path, name: ModelName, file: str) -> None:
+        shutil.copytree(SHIPPED / name, tmp_path / name)
+        assert load_model(name, tmp_path).name == name
+        damaged = tmp_path / name / file
+        data = bytearray(damaged.read_bytes())
+        data[len(data) // 2] ^= 1
+        damaged.write_bytes(data)
+        with pytest.raises(ConfigurationError) as caught:
+            load_model(name, tmp_path)
+        assert f"{name}/{file} is damaged" in caught.value.message
+        assert "Install askbook again" in caught.value.suggestion
+
+    @pytest.mark.parametrize("file", ["model_int8.onnx", "tokenizer.json"])
+    def test_a_missing_file_is_refused(self, tmp_path: Path, file: str) -> None:
+        shutil.copytree(SHIPPED / "judge", tmp_path / "judge")
+        (tmp_path / "judge" / file).unlink()
+        with pytest.raises(ConfigurationError, match=f"judge/{file} is missing"):
+            load_model("judge", tmp_path)
+
+    @pytest.mark.parametrize("name", ["embed", "judge"])
+    def test_the_card_states_the_sums_that_are_checked(self, name: ModelName) -> None:
+        card = (SHIPPED / name / "MODEL_CARD.md").read_text(encoding="utf-8")
+        for file, digest in askbook.models._SHA256[name].items():
+            assert f"{file} {digest}" in card
+
+
+class TestRuntime:
+    async def test_loads_nothing_before_it_is_needed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        loaded: list[ModelName] = []
+
+        def recording(name: ModelName, folder: Path | None = None) -> askbook.models.ModelFiles:
+            loaded.append(name)
+            return load_model(name, folder)
+
+        monkeypatch.setattr("askbook.models.runtime.load_model", recording)
+        embedder, judge = BuiltinEmbedder(), BuiltinJudge()
+        assert loaded == []
+        await embedder.embed_passages([])
+        await embedder.embed_query("first")
+        await embedder.embed_query("second")
+        assert loaded == ["embed"]
+        await judge.judge("question", ["passage"])
+        assert loaded == ["embed", "judge"]
+        await embedder.close()
+        await judge.close()
+
+    async def test_works_off_the_event_loop_on_several_threads(self) -> None:
+        runtime = ModelRuntime("judge", sessions=3)
+        meeting = threading.Barrier(3, timeout=30)
+
+        def meet(_: int) -> str:
+            meeting.wait()
+            return threading.current_thread().name
+
+        names = await runtime.map(meet, [1, 2, 3])
+        assert len(set(names)) == 3
+        assert threading.current_thread().name not in names
+        runtime.close()
+
+    async def test_can_be_used_again_after_closing(self) -> None:
+        embedder = BuiltinEmbedder()
+        before = await embedder.embed_query("again")
+        await embedder.close()
+        np.testing.assert_array_equal(await embedder.embed_query("again"), before)
+        await embedder.close()
+        await embedder.close()
+
+
+def judge_of_this_thread() -> BuiltinJudge:
+    """One judge for all examples of a property: loading it takes longer than asking it."""
+    global _judge
+    if _judge is None:
+        _judge = BuiltinJudge(ModelRuntime("judge", sessions=1))
+    return _judge
+
+
+_judge: BuiltinJudge | None = None

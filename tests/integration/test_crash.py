@@ -1,0 +1,144 @@
+"""kill -9 at random moments of an ingest: what is visible stays whole, and a rerun ends in the clean build.
+
+`ASKBOOK_TEST_CRASHES=200` kills two hundred times instead of ten.
+"""
+
+import multiprocessing
+import os
+import signal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import crashing_ingest
+import pytest
+from shelf import BOOK, clean_build, lesson, open_shelf, write
+
+CRASHES = int(os.environ.get("ASKBOOK_TEST_CRASHES", "10"))
+LESSONS = [f"m{i // 5}/{i % 5 + 1:02}-lesson.md" for i in range(10)]
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL and fork")
+
+
+def content(number: int, version: int, random: Random) -> str:
+    sections = [f"Part {k}" for k in range(random.randint(6, 16))]
+    for k in random.sample(range(len(sections)), len(sections) // 2):
+        sections[k] = f"Part {k} of version {version}"
+    return lesson(f"Lesson {number}", *sections)
+
+
+def edit(folder: Path, version: int, random: Random) -> None:
+    """What an author does between two ingests: write, rename, renumber, delete, add."""
+    files = sorted(folder.rglob("*.md"))
+    for number, path in enumerate(files):
+        if random.random() < 0.5:
+            path.write_text(content(number, version, random))
+    one, other, third = random.sample(files, 3)
+    kind = random.choice(["swap", "delete", "rename", "insert", "manifest", "nothing"])
+    if kind == "swap":
+        first, second = one.read_text(), other.read_text()
+        one.write_text(second)
+        other.write_text(first)
+    elif kind == "delete":
+        third.unlink()
+    elif kind == "rename":
+        third.rename(third.with_name(f"{random.randint(1, 9):02}-renamed-{version}.md"))
+    elif kind == "insert":
+        write(folder, {f"m0/00-new-{version}.md": content(99, version, random)})
+    elif kind == "manifest":
+        write(
+            folder, {"askbook.toml": f'id = "{BOOK}"\nbase_url = "https://example.org/{version}"\n'}
+        )
+
+
+def processes() -> Any:
+    """Children of a server that has everything imported, so that a kill hits an ingest, not an import."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        ["askbook.ingestion.audit", "askbook.index.edge", "askbook.storage.engine", "aiosqlite"]
+    )
+    return context
+
+
+def run_child(folder: Path, data_dir: Path, mode: str, last_step: int | None) -> tuple[int, int]:
+    """The exit code, and the steps it took when it was not killed."""
+    context = processes()
+    counted = context.Value("i", 0)
+    child = context.Process(
+        target=crashing_ingest.ingest, args=(folder, data_dir, mode, last_step, counted)
+    )
+    child.start()
+    child.join(120)
+    assert child.exitcode is not None
+    return child.exitcode, counted.value
+
+
+def kill_child(folder: Path, data_dir: Path, mode: str, seconds: float) -> None:
+    context = processes()
+    child = context.Process(
+        target=crashing_ingest.ingest, args=(folder, data_dir, mode, None, context.Value("i", 0))
+    )
+    child.start()
+    child.join(seconds)
+    child.kill()
+    child.join(120)
+
+
+async def check_visible(data_dir: Path) -> None:
+    """After a crash, before any repair: every visible lesson is whole."""
+    async with open_shelf(data_dir) as shelf:
+        lessons = await shelf.library.lessons(BOOK)
+        for path, record in lessons.items():
+            found = await shelf.library.lesson(BOOK, source_file=path)
+            assert found is not None
+            chunks = found[1]
+            assert len(chunks) == record.chunk_count
+            assert [c.metadata.chunk_index for c in chunks] == list(range(len(chunks)))
+            assert {c.metadata.version for c in chunks} <= {record.version}
+            assert {c.metadata.source_file_hash for c in chunks} <= {record.file_hash}
+            for before, after in zip([None, *chunks], [*chunks, None], strict=True):
+                assert after is None or after.metadata.prev_chunk_id == (before and before.id)
+                assert before is None or before.metadata.next_chunk_id == (after and after.id)
+
+
+async def check_converged(folder: Path, data_dir: Path, clean_dir: Path) -> None:
+    async with open_shelf(data_dir) as shelf:
+        await shelf.ingest(folder)
+        stored = await shelf.contents()
+        assert stored == await clean_build(folder, clean_dir)
+        assert stored.payloads == stored.indexed
+        assert await shelf.library.dirty(BOOK) == []
+        assert (await shelf.audit()).found.all() == []
+
+
+@pytest.mark.parametrize("seed", range(CRASHES))
+async def test_kill_at_any_moment(place: Path, seed: int) -> None:
+    random = Random(seed)
+    folder, data_dir = place / BOOK, place / "data"
+    write(folder, {name: content(i, 0, random) for i, name in enumerate(LESSONS)})
+    first = seed % 5 == 0
+    if not first:
+        async with open_shelf(data_dir) as shelf:
+            await shelf.ingest(folder)
+        edit(folder, 1, random)
+    mode = random.choice(["incremental"] * 6 + ["full", "recreate"])
+    for _ in range(random.choice([1, 1, 2])):  # the second kills the recovery
+        if random.random() < 0.7:
+            code, steps = run_child(folder, data_dir, mode, random.randint(1, 120))
+            assert code == -signal.SIGKILL or steps > 0
+        else:
+            kill_child(folder, data_dir, mode, random.uniform(0.02, 0.4))
+        await check_visible(data_dir)
+    if random.random() < 0.3:
+        edit(folder, 2, random)
+    await check_converged(folder, data_dir, place / "clean")
+
+
+async def test_an_ingest_takes_the_steps_the_kills_are_drawn_from(place: Path) -> None:
+    """Guards the range above: most kills must hit a running ingest, from its first write to its last."""
+    random = Random(0)
+    folder = write(place / BOOK, {name: content(i, 0, random) for i, name in enumerate(LESSONS)})
+    code, steps = run_child(folder, place / "data", "incremental", None)
+    assert code == 0
+    assert steps in range(80, 140)
+    assert run_child(folder, place / "other", "incremental", steps)[0] == -signal.SIGKILL

@@ -1,0 +1,97 @@
+"""The embedded index keeps the contract, on a real folder."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from contracts.chunk_index import (
+    DIMENSION,
+    FINGERPRINT,
+    ChunkIndexContract,
+    OpenIndex,
+    many_points,
+    points_of,
+    unit_vector,
+)
+
+from askbook.errors import DataDirectoryCorrupt
+from askbook.index import ChunkFilter, ChunkIndex
+from askbook.index.edge import EdgeIndex
+
+
+class TestEdgeIndex(ChunkIndexContract):
+    exclusive = True
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        return tmp_path / "index"
+
+    @pytest_asyncio.fixture
+    async def open_index(self, folder: Path) -> AsyncIterator[OpenIndex]:
+        opened: list[EdgeIndex] = []
+
+        async def opening(fingerprint: str = FINGERPRINT) -> ChunkIndex:
+            opened.append(EdgeIndex(folder, fingerprint, DIMENSION))
+            return opened[-1]
+
+        yield opening
+        for index in opened:
+            if not index._executor._shutdown:
+                await index.close()
+
+    async def is_tenant(self, index: ChunkIndex, field: str) -> bool:
+        assert isinstance(index, EdgeIndex)
+        await index.count()
+        assert index._shard is not None
+        params: Any = index._shard.info().payload_schema[field].params
+        return bool(getattr(params, "is_tenant", False))
+
+    @pytest.mark.parametrize(
+        "damaged",
+        [
+            "fingerprint.json",
+            "edge_config.json",
+            "wal/open-1",
+            "segments/*/segment.json",
+            "segments/*/version.info",
+            "segments/*/payload_storage/page_0.dat",
+            "segments/*/vector_storage-dense/deleted/status.dat",
+        ],
+    )
+    async def test_damage_is_named_and_the_index_can_be_made_anew(
+        self, index: ChunkIndex, open_index: OpenIndex, folder: Path, damaged: str
+    ) -> None:
+        await index.upsert(many_points(20))
+        await index.close()
+        [path] = folder.glob(damaged)
+        # An empty status file makes the engine panic; the others hold something it cannot parse.
+        path.write_bytes(b"" if path.name == "status.dat" else b"\xf3garbage" * 300)
+        broken = await open_index()
+        with pytest.raises(DataDirectoryCorrupt) as caught:
+            await broken.search(
+                ChunkFilter("robots"), vector=unit_vector(1), text="zorbal", limit=5
+            )
+            await points_of(broken, "robots", vectors=True)
+        assert "--mode recreate" in caught.value.suggestion
+        await broken.recreate()
+        await broken.upsert(many_points(2))
+        assert await broken.count() == 2
+
+    async def test_an_unfinished_creation_is_begun_again(
+        self, open_index: OpenIndex, folder: Path
+    ) -> None:
+        folder.mkdir()
+        (folder / "edge_config.json").write_text("{")
+        assert await (await open_index()).count() == 0
+
+    async def test_concurrent_calls_do_not_disturb_each_other(self, index: ChunkIndex) -> None:
+        points = many_points(60)
+        await asyncio.gather(*(index.upsert(points[n : n + 6]) for n in range(0, 60, 6)))
+        where = ChunkFilter("robots")
+        answers = await asyncio.gather(
+            *(index.search(where, vector=p.vector, text=None, limit=1) for p in points)
+        )
+        assert [a.dense[0].chunk_id for a in answers] == [p.chunk_id for p in points]

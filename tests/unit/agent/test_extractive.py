@@ -1,0 +1,121 @@
+"""Answers are quotations, chosen by the real judge."""
+
+import re
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+import pytest_asyncio
+from sample_chunks import make_context, make_result
+
+from askbook.agent.extractive import ExtractiveAnswer, answer_extractively
+from askbook.agent.passages import cut_into_units
+from askbook.book import Book
+from askbook.models.runtime import ModelRuntime
+from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.judging import BuiltinJudge
+
+BOOK = Book("robots", "Robots")
+URDF = (
+    "## Describing a robot\n\nA robot has a shape. URDF, the Unified Robot Description Format, is "
+    "an XML format that describes a robot's links and joints. A link is a rigid part."
+)
+STEPS = (
+    "Much can be said. To build the workspace, run these steps:\n\n"
+    "- install the packages\n- run `colcon build`\n- source the setup file\n\nUnrelated words."
+)
+TABLE = (
+    "Stop categories are listed here.\n\n| Category | Meaning |\n|---|---|\n"
+    "| 0 | power is removed at once |\n| 1 | the robot brakes, then power is removed |"
+)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def judge() -> AsyncIterator[BuiltinJudge]:
+    judge = BuiltinJudge(ModelRuntime("judge", sessions=1))
+    yield judge
+    await judge.close()
+
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+def context(question: str, texts: Sequence[str]) -> RetrievalContext:
+    return make_context([0.9 - 0.1 * n for n in range(len(texts))], texts=texts, query=question)
+
+
+def check(answer: ExtractiveAnswer | None, found: RetrievalContext) -> ExtractiveAnswer:
+    """Every quote is the chunk's own words, every number in the answer has its citation."""
+    assert answer is not None
+    texts = {result.chunk_id: result.text for result in found.results}
+    assert [c.n for c in answer.citations] == list(range(1, len(answer.citations) + 1))
+    for citation in answer.citations:
+        text = texts[citation.chunk_id]
+        assert citation.quote == text[citation.quote_start : citation.quote_end]
+        assert citation.quote.strip()
+    used = {int(n) for n in re.findall(r"\[(\d+)\]", answer.text)}
+    assert used == {citation.n for citation in answer.citations}
+    assert {r.chunk_id for r in answer.cited} == {c.chunk_id for c in answer.citations}
+    # Less its numbers, the answer holds nothing but words of the chunks.
+    said = re.sub(r"\[\d+\]", " ", answer.text)
+    words = {word for text in texts.values() for word in re.findall(r"\w+", text)}
+    assert set(re.findall(r"\w+", said)) <= words
+    return answer
+
+
+@pytest.mark.parametrize("judged", [True, False])
+async def test_quotes_the_sentence_that_answers(judge: BuiltinJudge, judged: bool) -> None:
+    found = context("What is URDF?", [URDF, "Bread dough rises because yeast makes gas."])
+    answer = check(await answer_extractively(found, BOOK, judge if judged else None), found)
+    assert "URDF, the Unified Robot Description Format, is an XML format" in answer.text
+    assert "[1]" in answer.text
+    assert answer.cited[0].text == URDF
+
+
+async def test_leaves_out_what_does_not_answer(judge: BuiltinJudge) -> None:
+    beside_the_point = "Paint comes in many colours.\n\nTea is drunk hot.\n\nBread dough rises slowly."
+    found = context("What is URDF?", [f"{URDF}\n\n{beside_the_point}"])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert "Tea is drunk" not in answer.text
+    assert "Bread dough" not in answer.text
+    assert "Describing a robot" not in answer.text
+
+
+async def test_a_sentence_that_announces_a_list_brings_it_along(judge: BuiltinJudge) -> None:
+    found = context("How do I build the workspace?", [STEPS])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert "run these steps:" in answer.text
+    assert "run `colcon build`" in answer.text
+
+
+async def test_a_row_comes_with_the_head_of_its_table(judge: BuiltinJudge) -> None:
+    found = context("What does stop category 1 mean, power removed after braking?", [TABLE])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    if any(citation.quote.startswith("|") for citation in answer.citations):
+        assert "| Category | Meaning |" in answer.text
+
+
+async def test_only_code_is_quoted_as_code(judge: BuiltinJudge) -> None:
+    code = "```sh\nros2 run demo_nodes_cpp talker\n```"
+    found = context("How do I run the talker?", [code])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert code in answer.text
+
+
+@pytest.mark.parametrize("judged", [True, False])
+async def test_nothing_to_quote_is_no_answer(judge: BuiltinJudge, judged: bool) -> None:
+    used = judge if judged else None
+    assert await answer_extractively(make_context(), BOOK, used) is None
+    empty = context("What is URDF?", ["# Only a heading"])
+    assert await answer_extractively(empty, BOOK, used) is None
+
+
+async def test_answers_stay_short(judge: BuiltinJudge) -> None:
+    long = " ".join(f"URDF is described in sentence number {n} of this page." for n in range(60))
+    found = context("What is URDF?", [long])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert len(answer.text) < 1200
+
+
+async def test_every_unit_of_a_cited_chunk_is_a_substring(judge: BuiltinJudge) -> None:
+    result = make_result(URDF)
+    assert all(unit.text in result.text for unit in cut_into_units(result.text))

@@ -1,0 +1,121 @@
+"""From one retrieval to the probability that it answers. Pure."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sample_chunks import make_context
+
+from askbook.retrieval.calibration import (
+    Calibration,
+    choose_calibration,
+    features_of,
+    shipped_calibrations,
+)
+from askbook.retrieval.judging import Judgement
+
+BUILTIN = "askbook-embed/384/4e463293ff19/query: "
+
+
+def calibration(weight: float = 1.0, intercept: float = 0.0, prior: float = 0.5) -> Calibration:
+    return Calibration(
+        fingerprint=None, features=("x",), weights=(weight,), intercept=intercept, prior=prior
+    )
+
+
+def judgement(relevance: float, answerability: float = -2.0, margin: float = 0.5) -> Judgement:
+    return Judgement(relevance, answerability, 0, 5, margin)
+
+
+def test_the_probability_is_logistic() -> None:
+    assert calibration().probability({"x": 0.0}, 0.5) == pytest.approx(0.5)
+    assert calibration(2.0, -1.0).probability({"x": 1.5}, 0.5) == pytest.approx(
+        1 / (1 + math.exp(-2.0))
+    )
+
+
+@given(prior=st.floats(0.01, 0.99), expected=st.floats(0.01, 0.99))
+def test_with_no_evidence_the_expected_share_is_the_probability(
+    prior: float, expected: float
+) -> None:
+    """Intercept = the fitted share's own log-odds: what remains is the expected share."""
+    intercept = math.log(prior / (1 - prior))
+    fitted = calibration(0.0, intercept, prior)
+    assert fitted.probability({"x": 3.0}, expected) == pytest.approx(expected, abs=1e-6)
+
+
+@given(
+    st.floats(-5, 5),
+    st.floats(-5, 5),
+    st.tuples(st.floats(0.05, 0.95), st.floats(0.05, 0.95)),
+)
+def test_more_evidence_and_a_larger_share_give_more(
+    one: float, other: float, priors: tuple[float, float]
+) -> None:
+    low, high = sorted((one, other))
+    fewer, more = sorted(priors)
+    fitted = calibration()
+    assert fitted.probability({"x": low}, 0.5) <= fitted.probability({"x": high}, 0.5)
+    assert fitted.probability({"x": one}, fewer) <= fitted.probability({"x": one}, more)
+
+
+@given(st.floats(-1e9, 1e9))
+def test_no_evidence_is_too_strong(value: float) -> None:
+    assert 0.0 <= calibration().probability({"x": value}, 0.85) <= 1.0
+
+
+def test_features_hold_the_best_of_the_judgements() -> None:
+    context = make_context(
+        (0.8, 0.7, 0.6), judgements=[judgement(1.0, -3.0), judgement(2.5, -1.0), judgement(0.5)]
+    )
+    features = features_of(context)
+    assert features["relevance"] == 2.5
+    assert features["second_relevance"] == 1.0
+    assert features["answerability"] == -1.0
+    assert features["best"] == 0.8
+
+
+def test_the_background_is_the_book_itself() -> None:
+    background = (0.9, *(0.5,) * 40)
+    features = features_of(make_context((0.9,), background=background))
+    assert features["best"] == 0.9
+    assert features["lift"] == pytest.approx(0.4)
+
+
+def test_features_of_nothing_are_finite() -> None:
+    for value in features_of(make_context()).values():
+        assert math.isfinite(value)
+
+
+def test_coverage_is_the_share_of_the_questions_terms() -> None:
+    def covered(question: str, *passages: str) -> float:
+        scores = [0.5] * len(passages)
+        return features_of(make_context(scores, texts=passages, query=question))["coverage"]
+
+    # The sample chunks' breadcrumb says "Robots › ROS 2 › Nodes and topics".
+    assert covered("Which gears drive wheels?", "The gear drives a wheel.") == pytest.approx(1.0)
+    assert covered("Which gears drive zebras?", "The gear drives it all.") == pytest.approx(2 / 3)
+    assert covered("Which zebras eat grass?", "Nothing about that here.") == 0.0
+
+
+@pytest.mark.parametrize("judged", [True, False])
+@pytest.mark.parametrize("fingerprint", [BUILTIN, "some-other-embedder/1024/x"])
+def test_a_calibration_is_shipped_for_every_case(fingerprint: str, judged: bool) -> None:
+    chosen = choose_calibration(fingerprint, judged=judged)
+    assert chosen.fingerprint in (fingerprint, None)
+    assert ("relevance" in chosen.features) == judged
+
+
+def test_the_shipped_calibrations_read_features_that_exist() -> None:
+    known = set(features_of(make_context((0.5,))))
+    for shipped in shipped_calibrations():
+        assert set(shipped.features) <= known
+        assert len(shipped.features) == len(shipped.weights)
+        assert 0 < shipped.prior < 1
+
+
+def test_a_calibration_for_any_embedder_reads_no_cosine() -> None:
+    for shipped in shipped_calibrations():
+        if shipped.fingerprint is None:
+            assert not {"best", "lift"} & set(shipped.features)

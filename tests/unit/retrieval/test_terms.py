@@ -1,0 +1,32 @@
+"""The words of a question that carry its meaning."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askbook.retrieval.terms import content_terms, stem
+
+
+def test_stop_words_and_repetitions_are_left_out() -> None:
+    assert content_terms("What is the node and what are the nodes?") == ["node"]
+    assert content_terms("How do I use it?") == []
+
+
+def test_names_with_marks_inside_stay_whole() -> None:
+    assert "ros_domain_id" in content_terms("the default ROS_DOMAIN_ID")
+    assert "c++" not in content_terms("in C++")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("node", "nodes"), ("category", "categories"), ("drive", "drives"), ("robot's", "robot")],
+)
+def test_forms_of_a_word_meet(one: str, other: str) -> None:
+    assert stem(one) == stem(other)
+
+
+@given(st.text(max_size=300))
+def test_terms_are_distinct_and_lower_case(text: str) -> None:
+    terms = content_terms(text)
+    assert len(terms) == len(set(terms))
+    assert all(term == term.lower() for term in terms)
