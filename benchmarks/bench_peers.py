@@ -98,10 +98,21 @@ def _environment(name: str, venvs: Path) -> Path:
     done = venvs / name / ".installed"
     wanted = "\n".join((*SHARED, *REQUIREMENTS[name]))
     if not done.exists() or done.read_text(encoding="utf-8") != wanted:
+        # Copies, not hard links into uv's cache: NLTK refuses to read a file that has two names.
         uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
         for command in (
             [uv, "venv", "-q", "--clear", "--python", sys.executable, str(venvs / name)],
-            [uv, "pip", "install", "-q", "--python", str(python), *SHARED, *REQUIREMENTS[name]],
+            [
+                uv,
+                "pip",
+                "install",
+                "-q",
+                "--link-mode=copy",
+                "--python",
+                str(python),
+                *SHARED,
+                *REQUIREMENTS[name],
+            ],
         ):
             subprocess.run(command, check=True, capture_output=True, text=True)
         done.write_text(wanted, encoding="utf-8")

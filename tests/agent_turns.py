@@ -1,6 +1,7 @@
 """Turns with a scripted model over a few passages made by hand."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 from agents.testing import ScriptedModel, assistant_message, function_call
@@ -73,9 +74,27 @@ def turns_with(
         breaker=breaker,
         connect=lambda: model,
     )
+    return _turns(searcher, tutor, probability), model
+
+
+@asynccontextmanager
+async def turns_over(
+    url: str, *, shelf: Any = None, breaker: Breaker | None = None, **settings: Any
+) -> AsyncIterator[ChatTurns]:
+    """Turns whose model is a server at `url`."""
+    searcher = cast(Any, shelf or Shelf())
+    openai = OpenAISettings(openai_base_url=url)  # pyright: ignore[reportCallIssue]  # by field name
+    tutor = Tutor(ModelSettings(**settings), openai, searcher, None, breaker=breaker)
+    try:
+        yield _turns(searcher, tutor, 0.95)
+    finally:
+        await tutor.close()
+
+
+def _turns(searcher: Any, tutor: Tutor, probability: float) -> ChatTurns:
     calibration = Calibration(fingerprint=None, features=(), weights=(), intercept=0.0, prior=0.5)
     confidence = ConfidenceSettings(answerable_prior=probability)  # pyright: ignore[reportCallIssue]  # by field name
-    return ChatTurns(searcher, None, confidence, calibration, tutor), model
+    return ChatTurns(searcher, None, confidence, calibration, tutor)
 
 
 def search_for(query: str, call: str = "call_1", **more: Any) -> list[Any]:

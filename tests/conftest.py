@@ -27,7 +27,12 @@ settings.register_profile(
     "askbook",
     deadline=None,
     max_examples=60,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.function_scoped_fixture,
+        # Contract tests are inherited: one test runs in several classes.
+        HealthCheck.differing_executors,
+    ],
 )
 settings.load_profile("askbook")
 

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
@@ -53,7 +53,7 @@ class OpenAIServer:
     def url(self) -> str:
         return f"{self.http.url}/v1"
 
-    def __enter__(self) -> "OpenAIServer":
+    def __enter__(self) -> Self:
         self.http.start()
         return self
 

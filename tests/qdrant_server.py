@@ -169,7 +169,7 @@ class QdrantServer:
             payload_schema={
                 field_name: models.PayloadIndexInfo(
                     data_type=_data_type(schema),
-                    params=schema if isinstance(schema, BaseModel) else None,
+                    params=schema if isinstance(schema, models.KeywordIndexParams) else None,
                     points=info.payload_schema[field_name].points,
                 )
                 for field_name, schema in collection.schemas.items()
@@ -246,7 +246,9 @@ class QdrantServer:
             operation = qe.UpdateOperation.delete_points(list(ids))
         else:
             selector = await _parse(request, models.FilterSelector)
-            operation = qe.UpdateOperation.delete_points_by_filter(_edge_filter(selector.filter))
+            condition = _edge_filter(selector.filter)
+            assert condition is not None
+            operation = qe.UpdateOperation.delete_points_by_filter(condition)
         self._update(collection, operation)
         return self._updated(request)
 
@@ -409,7 +411,8 @@ def _edge_condition(condition: Any) -> qe.FieldCondition:
         case models.MatchValue(value=value), None:
             return qe.FieldCondition(condition.key, match=qe.MatchValue(value))
         case models.MatchAny(any=values), None:
-            return qe.FieldCondition(condition.key, match=qe.MatchAny(list(values)))
+            listed: Any = list(values)
+            return qe.FieldCondition(condition.key, match=qe.MatchAny(listed))
         case None, models.Range() as bounds:
             limits = qe.RangeFloat(gte=bounds.gte, gt=bounds.gt, lte=bounds.lte, lt=bounds.lt)
             return qe.FieldCondition(condition.key, range=limits)

@@ -52,12 +52,12 @@ class SteppedEmbedder(NullEmbedder):
 
 
 def ingest(
-    folder: Path, data_dir: Path, mode: IngestionMode, last_step: int | None, counted: Any
+    folder: Path, data_dir: Path, mode: IngestionMode, last_step: int | None, told: Path
 ) -> None:
     """Ingest and die at `last_step`; without one, finish and tell how many steps it took."""
     steps = Steps(last_step)
     asyncio.run(_ingest(folder, data_dir, mode, steps))
-    counted.value = steps.taken
+    told.write_text(str(steps.taken))
 
 
 async def _ingest(folder: Path, data_dir: Path, mode: IngestionMode, steps: Steps) -> None:

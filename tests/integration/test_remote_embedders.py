@@ -44,9 +44,10 @@ def make_openai(
 ) -> OpenAIEmbedder:
     names = EmbedderSettings.model_fields
     embedder = EmbedderSettings(**{k: v for k, v in given.items() if k in names})
-    settings = OpenAISettings(openai_api_key=key, openai_base_url=server.url)
-    rest = {k: v for k, v in given.items() if k not in names}
-    return OpenAIEmbedder(embedder, settings, **{"patient": QUICK, "prompt": QUICK} | rest)
+    secret = None if key is None else SecretStr(key)
+    settings = OpenAISettings(openai_api_key=secret, openai_base_url=server.url)
+    rest: dict[str, Any] = {k: v for k, v in given.items() if k not in names}
+    return OpenAIEmbedder(embedder, settings, patient=QUICK, prompt=QUICK, **rest)
 
 
 def make_cohere(
@@ -54,9 +55,10 @@ def make_cohere(
 ) -> CohereEmbedder:
     names = EmbedderSettings.model_fields
     embedder = EmbedderSettings(**{k: v for k, v in given.items() if k in names})
-    settings = CohereSettings(cohere_api_key=key, cohere_base_url=server.url)
-    rest = {k: v for k, v in given.items() if k not in names}
-    return CohereEmbedder(embedder, settings, **{"patient": QUICK, "prompt": QUICK} | rest)
+    secret = None if key is None else SecretStr(key)
+    settings = CohereSettings(cohere_api_key=secret, cohere_base_url=server.url)
+    rest: dict[str, Any] = {k: v for k, v in given.items() if k not in names}
+    return CohereEmbedder(embedder, settings, patient=QUICK, prompt=QUICK, **rest)
 
 
 class TestOpenAIEmbedder(EmbedderContract):
@@ -427,5 +429,5 @@ def test_an_unknown_cohere_model_is_refused_with_the_known_ones(cohere: CohereSe
 
 
 def test_keys_are_not_part_of_what_a_vendor_prints() -> None:
-    settings = OpenAISettings(openai_api_key=SecretStr("sk-very-secret"))
+    settings = OpenAISettings(openai_api_key=SecretStr("sk-very-secret"), openai_base_url=None)
     assert "sk-very-secret" not in repr(settings) + settings.model_dump_json()

@@ -29,6 +29,7 @@ from contracts.chunk_index import (
     many_points,
     unit_vector,
 )
+from qdrant_grpc import QdrantGrpc
 from qdrant_server import Fault, QdrantServer
 
 REAL = os.environ.get("QDRANT_TEST_URL")
@@ -46,19 +47,16 @@ def settings_for(url: str, collection: str = "documentation", **given: Any) -> I
 class ServerIndexContract(ChunkIndexContract):
     """The contract, each test in a collection of its own."""
 
-    grpc = False
-
     @pytest.fixture
-    def url(self) -> str:
+    def reached(self) -> IndexSettings:
+        """How the server of this class is reached."""
         raise NotImplementedError
 
     @pytest_asyncio.fixture
-    async def open_index(self, url: str) -> AsyncIterator[OpenIndex]:
+    async def open_index(self, reached: IndexSettings) -> AsyncIterator[OpenIndex]:
         opened: list[ServerIndex] = []
-        given: dict[str, Any] = {"qdrant_grpc": self.grpc}
-        if REAL and os.environ.get("QDRANT_TEST_API_KEY"):
-            given["qdrant_api_key"] = os.environ["QDRANT_TEST_API_KEY"]
-        settings = settings_for(url, f"askbook-test-{uuid.uuid4().hex}", **given)
+        name = f"askbook-test-{uuid.uuid4().hex}"
+        settings = reached.model_copy(update={"qdrant_collection_name": name})
 
         async def opening(fingerprint: str = FINGERPRINT) -> ChunkIndex:
             opened.append(ServerIndex(settings, fingerprint, DIMENSION, backoff=QUICK))
@@ -83,10 +81,16 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QdrantSe
         yield server
 
 
+@pytest.fixture(scope="module")
+def shared_grpc(shared_server: QdrantServer) -> Iterator[QdrantGrpc]:
+    with QdrantGrpc(shared_server) as server:
+        yield server
+
+
 class TestServerIndexOverHttp(ServerIndexContract):
     @pytest.fixture
-    def url(self, shared_server: QdrantServer) -> str:
-        return shared_server.url
+    def reached(self, shared_server: QdrantServer) -> IndexSettings:
+        return settings_for(shared_server.url)
 
     async def test_ranks_as_the_embedded_index_does(
         self, index: ChunkIndex, tmp_path: Path
@@ -120,12 +124,25 @@ class TestServerIndexOverHttp(ServerIndexContract):
         await edge.close()
 
 
+class TestServerIndexOverGrpc(ServerIndexContract):
+    """The same server behind gRPC, each message converted by qdrant-client."""
+
+    @pytest.fixture
+    def reached(self, shared_grpc: QdrantGrpc) -> IndexSettings:
+        port = shared_grpc.port
+        return settings_for(shared_grpc.behind.url, qdrant_grpc=True, qdrant_grpc_port=port)
+
+
 @needs_real_qdrant
 class TestRealQdrantOverHttp(ServerIndexContract):
+    grpc = False
+
     @pytest.fixture
-    def url(self) -> str:
+    def reached(self) -> IndexSettings:
         assert REAL is not None
-        return REAL
+        key = os.environ.get("QDRANT_TEST_API_KEY")
+        port = int(os.environ.get("QDRANT_TEST_GRPC_PORT", "6334"))
+        return settings_for(REAL, qdrant_api_key=key, qdrant_grpc=self.grpc, qdrant_grpc_port=port)
 
 
 @needs_real_qdrant
@@ -417,6 +434,29 @@ async def test_a_server_too_old_is_refused(server: QdrantServer, connect: Connec
     server.version = "1.17.3"
     with pytest.raises(ConfigurationError, match=r"1\.17\.3.*1\.19"):
         await connect().count()
+
+
+async def test_grpc_meets_faults_and_keys_as_http_does(server: QdrantServer) -> None:
+    with QdrantGrpc(server) as grpc:
+        given: dict[str, Any] = {"qdrant_grpc": True, "qdrant_grpc_port": grpc.port}
+        server.api_key = KEY
+        index = ServerIndex(
+            settings_for(server.url, qdrant_api_key=KEY, **given),
+            FINGERPRINT,
+            DIMENSION,
+            backoff=QUICK,
+        )
+        await index.upsert(many_points(5))
+        server.faults = [Fault(status=503, times=2)]
+        assert await search(index) == 5
+        server.faults = [Fault(status=500, times=3)]
+        with pytest.raises(ServiceUnavailable, match="answered 500"):
+            await search(index)
+        server.api_key = "another-key"
+        with pytest.raises(ConfigurationError, match="401") as caught:
+            await search(index)
+        assert KEY not in str(caught.value)
+        await index.close()
 
 
 async def test_an_unreachable_grpc_port_is_told_like_any_other(server: QdrantServer) -> None:

@@ -164,16 +164,16 @@ async def test_the_http_service_says_503_while_the_server_is_away(
     settings = settings_for(tmp_path / "data", qdrant_url=qdrant.url)
     await ingest(settings, book)
     async with serve(settings) as http:
-        assert (await http.post("/search", json={"query": QUESTIONS[0]})).status_code == 200
+        assert (await http.post("/search", json={"text": QUESTIONS[0]})).status_code == 200
         qdrant.http.stop()
-        away = await http.post("/search", json={"query": QUESTIONS[0]})
+        away = await http.post("/search", json={"text": QUESTIONS[0]})
         assert away.status_code == 503
         assert away.json()["error"] == "service_unavailable"
         assert "QDRANT_URL" in away.json()["suggestion"]
         assert (await http.get("/ready")).status_code == 503
         assert (await http.get("/health")).status_code == 200
         qdrant.http.start()
-        assert (await http.post("/search", json={"query": QUESTIONS[0]})).status_code == 200
+        assert (await http.post("/search", json={"text": QUESTIONS[0]})).status_code == 200
 
 
 def test_the_command_line_works_on_a_server(

@@ -16,8 +16,12 @@ _PARTIAL_MARK = re.compile(r"\s*\[[\d,;\s]*$")
 _FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*")
 _HEADING = re.compile(r"#{1,6}\s|\*\*[^*\n]+\*\*:?\s*(?:\n|$)")
 _ITEM = re.compile(r"(?:[-*+•]|\d{1,3}[.)])[ \t]+")
-_BLOCK_END = re.compile(r"\n[ \t]*(?=\n|[-*+•][ \t]|\d{1,3}[.)][ \t]|#{1,6}\s|`{3}|~{3})")
-_END = re.compile(rf"[.!?…][\"'”’)*_]*(?:\s{{0,2}}{_MARK})*(?=\s+[^\s\[a-z])")
+_BLOCK_END = re.compile(
+    # After a mark any word may begin a sentence; without one, not a small letter.
+    rf"[.!?…][\"'”’)*_]*(?:\s{{0,2}}{_MARK})+(?=\s+[^\s\[])"
+    rf"|{_MARK}[.!?…][\"'”’)*_]*(?=\s+[^\s\[])"
+    r"|[.!?…][\"'”’)*_]*(?=\s+[^\s\[a-z])"
+)
 _NO_END = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|Fig|fig|No|Dr|Mr|Mrs|Ms|Prof|St|Eq|Sec|Ch)|\b[A-Z])\.$"
 )
@@ -113,7 +117,7 @@ def _first(text: str, *, final: bool) -> tuple[ClaimKind, str, str, int] | None:
     kind: ClaimKind = "item" if item else "sentence"
     for match in _END.finditer(text, start, stop):
         before = text[start : match.start() + 1]
-        if not _NO_END.search(before):
+        if match.group().endswith("]") or not _NO_END.search(before):
             return kind, lead, text[start : match.end()], match.end()
     if is_open:
         return None

@@ -468,8 +468,6 @@ def _translated(error: Exception) -> ModelFailed:
         return ModelFailed(f"{name} {error.status_code}", is_outage=True)
     if isinstance(error, OpenAIError):
         return ModelFailed(name, is_outage=True)
-    # The traceback may hold the question: it stays below what is logged by default.
-    log.debug("model_error", kind=name, exc_info=error)
     return ModelFailed(name, is_outage=True)
 
 

@@ -93,8 +93,9 @@ class RetrievalTool:
             context = await self._searcher.search(again)
         except AskbookError as error:
             return format_tool_response(query, (), error=error.message)
-        except Exception:
-            log.exception("retrieval_tool_failed")
+        except Exception as error:
+            # A traceback would hold the question.
+            log.error("retrieval_tool_failed", kind=type(error).__name__)
             return format_tool_response(query, (), error="The search failed.")
         kept = [r for r in context.results if r.relevance >= similarity_threshold]
         return format_tool_response(query, self._sources.add(kept), boundary=self._boundary)

@@ -15,6 +15,7 @@ from askbook.book import Vector
 from askbook.embedding import Embedder
 from askbook.errors import ConfigurationError, EmbedderMismatch, InvalidInput
 from askbook.index import ChunkIndex, StoredPoint
+from askbook.ingestion.counting import WordCounter
 from askbook.ingestion.differences import (
     Difference,
     Differences,
@@ -190,9 +191,8 @@ class _Comparison:
             self._leave_files_out(f"No lesson was found in {reader.docs_root}.")
             return
         yield Batch(failed=plan.failed)
-        batches = prepare(
-            reader, plan.units, self._embedder.count_tokens, datetime.now(UTC), plan.failed
-        )
+        count_tokens = WordCounter(self._embedder.count_tokens)
+        batches = prepare(reader, plan.units, count_tokens, datetime.now(UTC), plan.failed)
         while (batch := await asyncio.to_thread(next, batches, None)) is not None:
             yield batch
 

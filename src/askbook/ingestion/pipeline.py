@@ -11,6 +11,7 @@ from askbook.book import IngestionMode, Vector
 from askbook.embedding import Embedder
 from askbook.errors import AskbookError, Conflict, EmbedderMismatch, InvalidInput
 from askbook.index import ChunkIndex
+from askbook.ingestion.counting import WordCounter
 from askbook.ingestion.events import (
     ChunksEmbedded,
     ChunksPrepared,
@@ -144,7 +145,8 @@ class Pipeline:
     ) -> AsyncIterator[IngestionEvent]:
         """Read ahead and embed several batches at once; switch them in order."""
         now = datetime.now(UTC)
-        batches = prepare(reader, plan.units, self._embedder.count_tokens, now, plan.failed)
+        count_tokens = WordCounter(self._embedder.count_tokens)
+        batches = prepare(reader, plan.units, count_tokens, now, plan.failed)
         vectors = _RunningVectors(self._cache, self._embedder)
         waiting: deque[tuple[Batch, asyncio.Task[_Vectors]]] = deque()
         try:

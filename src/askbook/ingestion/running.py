@@ -135,18 +135,26 @@ class IngestionJobs:
             del self._running[job.job_id]
             running.closed.set()
 
+    async def current(self, job_id: int) -> IngestionJob:
+        """A job as it is now."""
+        running = self._running.get(job_id)
+        job = running.job if running is not None else await self.store.get(job_id)
+        if job is None:
+            raise NotFound(f"There is no job {job_id}.")
+        return job
+
     async def watch(self, job_id: int) -> AsyncIterator[Progress]:
         """A job as it is and every event from now on, until it is over, wherever it runs."""
         queue: asyncio.Queue[Progress] = asyncio.Queue(BACKLOG)
         self._watchers.setdefault(job_id, set()).add(queue)
         try:
-            job = await self._current(job_id)
+            job = await self.current(job_id)
             yield Progress(job, None)
             while not job.is_over:
                 try:
                     progress = await asyncio.wait_for(queue.get(), POLL)
                 except TimeoutError:
-                    progress = Progress(await self._current(job_id), None)
+                    progress = Progress(await self.current(job_id), None)
                     if progress.job == job:
                         continue
                 job = progress.job
@@ -158,7 +166,7 @@ class IngestionJobs:
 
     async def cancel(self, job_id: int) -> IngestionJob:
         """End a job; what it switched stays, and what it did not come to keeps serving as it was."""
-        ended = (await self._current(job_id)).to("failed", CANCELLED)
+        ended = (await self.current(job_id)).to("failed", CANCELLED)
         running = self._running.get(job_id)
         if running is not None:
             running.halt.set()
@@ -185,13 +193,6 @@ class IngestionJobs:
             taken = await self.take_up(job.job_id)
             if taken is not None:
                 return taken, True
-
-    async def _current(self, job_id: int) -> IngestionJob:
-        running = self._running.get(job_id)
-        job = running.job if running is not None else await self.store.get(job_id)
-        if job is None:
-            raise NotFound(f"There is no job {job_id}.")
-        return job
 
     def _tell(self, progress: Progress) -> Progress:
         self._running[progress.job.job_id].job = progress.job

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from askbook.book import IngestionMode
-from askbook.errors import AskbookError, Conflict, ServiceUnavailable
+from askbook.errors import Conflict, ServiceUnavailable
 from askbook.ingestion.jobs import IngestionJob, Progress
 from askbook.ingestion.running import IngestionJobs
 
@@ -77,8 +77,9 @@ class DurableJobs:
         try:
             if self._jobs.presence.is_shared or await self._jobs.store.unfinished():
                 await self.start()
-        except AskbookError as error:
-            log.error("jobs_not_started", code=error.code, message=error.message)
+        except Exception as error:
+            # A server answers questions all the same; the next trigger tells its caller.
+            log.error("jobs_not_started", reason=str(error))
 
     async def stop(self) -> None:
         """Stop taking part; what runs here is left unfinished and resumed by whoever starts next."""

@@ -111,7 +111,9 @@ def _lower_priority() -> None:
     """Of the calling thread. Linux alone counts it by thread; elsewhere nothing is changed."""
     if sys.platform == "linux":
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BACKGROUND_NICENESS)
+            thread = threading.get_native_id()
+            now = os.getpriority(os.PRIO_PROCESS, thread)
+            os.setpriority(os.PRIO_PROCESS, thread, min(19, now + BACKGROUND_NICENESS))
 
 
 def _new_session(weights: bytes) -> Any:

@@ -105,23 +105,29 @@ class Searcher:
     async def _shown(
         self, query: SearchQuery, ranked: Sequence[Candidate], need: int
     ) -> tuple[list[_Found], bool]:
-        """Load candidates until `need` distinct visible ones are there; tell whether any was hidden."""
+        """Distinct visible candidates, `need` of them if there are; tell whether any was hidden."""
+        few = ranked[: need + SPARE]
+        found, hidden = await self._loaded(query, few)
+        if len(found) < need and len(few) < len(ranked):
+            # All anew, not the rest beside the first: a switch between the two would show.
+            found, hidden = await self._loaded(query, ranked)
+        return found, hidden
+
+    async def _loaded(
+        self, query: SearchQuery, candidates: Sequence[Candidate]
+    ) -> tuple[list[_Found], bool]:
+        """The visible ones among these, all as of one moment, and whether any was hidden."""
+        chunks = await self._library.chunks(query.book_id, [c.chunk_id for c in candidates])
         found: list[_Found] = []
         seen: set[str] = set()
         hidden = False
-        step = need + SPARE
-        for start in range(0, len(ranked), step):
-            part = ranked[start : start + step]
-            chunks = await self._library.chunks(query.book_id, [c.chunk_id for c in part])
-            for candidate in part:
-                chunk = chunks.get(candidate.chunk_id)
-                if chunk is None or not query.where.admits(chunk.metadata):
-                    hidden = True
-                elif chunk.metadata.content_hash not in seen:
-                    seen.add(chunk.metadata.content_hash)
-                    found.append(_Found(candidate, chunk, candidate.fused))
-            if len(found) >= need:
-                break
+        for candidate in candidates:
+            chunk = chunks.get(candidate.chunk_id)
+            if chunk is None or not query.where.admits(chunk.metadata):
+                hidden = True
+            elif chunk.metadata.content_hash not in seen:
+                seen.add(chunk.metadata.content_hash)
+                found.append(_Found(candidate, chunk, candidate.fused))
         return found, hidden
 
     async def _judged(self, question: str, found: list[_Found]) -> list[_Found]:

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 import pytest_asyncio
-from sample_chunks import make_context, make_result
 
 from askbook.agent.extractive import ExtractiveAnswer, answer_extractively
 from askbook.agent.passages import cut_into_units
@@ -13,6 +12,7 @@ from askbook.book import Book
 from askbook.models.runtime import ModelRuntime
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.judging import BuiltinJudge
+from sample_chunks import make_context, make_result
 
 BOOK = Book("robots", "Robots")
 URDF = (

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sample_chunks import make_chunk, make_context, make_result
 
 from askbook.agent.response import AgentResponse, cite
 from askbook.book import Book
@@ -12,6 +11,7 @@ from askbook.config import ConfidenceSettings
 from askbook.errors import InvalidInput
 from askbook.retrieval.calibration import Calibration
 from askbook.retrieval.confidence import assess
+from sample_chunks import make_chunk, make_context, make_result
 
 TEXT = "First sentence here. The quoted sentence. Last one."
 

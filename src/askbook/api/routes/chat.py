@@ -41,12 +41,7 @@ async def run_chat(request: ChatRequest, askbook: Running) -> Any:
     return ChatResponse.of(answer, request.session_id or str(uuid.uuid4()))
 
 
-@router.post(
-    "/chat/stream",
-    response_class=EventSourceResponse,
-    response_model=None,
-    responses={200: _EVENTS},
-)
+@router.post("/chat/stream", response_model=None, responses={200: _EVENTS})
 async def stream_chat(request: ChatRequest, askbook: Running) -> EventSourceResponse:
     """Answer a question as events; every sentence is checked before it is sent."""
     return await _streamed(request, askbook)

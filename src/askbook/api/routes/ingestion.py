@@ -63,9 +63,7 @@ async def trigger(body: TriggerRequest, askbook: Running, response: Response) ->
 @router.get("/status/{job_id}", response_model=dict[str, Any])
 async def status(job_id: int, request: Request, askbook: Running) -> Any:
     """How far a job is; with `Accept: text/event-stream`, every event until it is over."""
-    job = await askbook.jobs.store.get(job_id)
-    if job is None:
-        raise NotFound(f"There is no job {job_id}.")
+    job = await askbook.jobs.current(job_id)
     if wants_events(request):
         return event_stream(_events(askbook.jobs.watch(job_id)))
     return job.to_json()

@@ -1,0 +1,176 @@
+"""Search over the sample book: embed, rank twice, fuse, judge, and show only what is visible."""
+
+import asyncio
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from askbook.bootstrap import Askbook, Scope
+from askbook.config import load_settings
+from askbook.errors import EmbedderMismatch, InvalidInput, NotFound
+from askbook.retrieval.query import SearchResult
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sample")]
+
+QUESTION = "Why do I receive nothing from the lidar driver?"
+
+
+async def find(askbook: Askbook, text: str = QUESTION, **given: Any) -> Sequence[SearchResult]:
+    scope = Scope(**given.pop("scope", {}))
+    _, context = await askbook.search(text, scope, **given)
+    return context.results
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "sparse"])
+async def test_results_are_ranked_distinct_and_in_bounds(askbook: Askbook, mode: Any) -> None:
+    results = await find(askbook, top_k=20, mode=mode)
+    assert [result.rank for result in results] == list(range(1, len(results) + 1))
+    assert len({result.chunk_id for result in results}) == len(results)
+    assert len({result.chunk.metadata.content_hash for result in results}) == len(results)
+    for one, other in pairwise(results):
+        assert (-one.fused, one.chunk_id) < (-other.fused, other.chunk_id)
+    assert all(0.0 <= result.score <= 1.0 for result in results)
+
+
+async def test_dense_results_are_ordered_by_cosine(askbook: Askbook) -> None:
+    results = await find(askbook, top_k=20, mode="dense")
+    scores = [result.score for result in results]
+    assert scores == sorted(scores, reverse=True)
+    query = await askbook.embedder.embed_query(QUESTION)
+    for result in results[:5]:
+        [passage] = await askbook.embedder.embed_passages([result.chunk.embedded_text])
+        assert result.score == pytest.approx(float(query @ passage), abs=1e-4)
+
+
+async def test_sparse_results_hold_a_word_of_the_question(askbook: Askbook) -> None:
+    results = await find(askbook, "ROS_DOMAIN_ID", mode="sparse")
+    assert results
+    assert "ROS_DOMAIN_ID" in results[0].chunk.embedded_text
+    assert await find(askbook, "xyzzyqwert", mode="sparse") == ()
+
+
+async def test_the_judge_puts_the_answer_before_what_only_sounds_alike(askbook: Askbook) -> None:
+    results = await find(askbook, top_k=8)
+    assert results[0].explanation.judged is not None
+    assert results[0].chunk.metadata.source_file == "02-ros2/01-nodes-and-topics.mdx"
+
+
+@pytest.mark.parametrize("top_k", [1, 3, 20, 100])
+async def test_as_many_results_as_asked_for(askbook: Askbook, top_k: int) -> None:
+    total = await askbook.index.count("physical-ai-robotics")
+    results = await find(askbook, top_k=top_k, mode="dense")
+    assert len(results) == min(top_k, total)
+
+
+async def test_the_best_stay_the_best_when_fewer_are_asked_for(askbook: Askbook) -> None:
+    many = [result.chunk_id for result in await find(askbook, top_k=5)]
+    few = [result.chunk_id for result in await find(askbook, top_k=2)]
+    assert few == many[:2]
+
+
+@pytest.mark.parametrize(
+    ("scope", "field", "allowed"),
+    [
+        ({"hardware_tier": 1}, "hardware_tier", {1}),
+        ({"hardware_tier": 2}, "hardware_tier", {1, 2}),
+        ({"module": "isaac"}, "module", {"isaac"}),
+        ({"module": "gazebo"}, "module", {"simulation"}),
+        ({"chapter_min": 2, "chapter_max": 3}, "chapter", {2, 3}),
+        ({"chapter_max": 1}, "chapter", {0, 1}),
+        ({"lesson": 2}, "lesson", {2}),
+        ({"proficiency_levels": ("A1", "A2")}, "proficiency_level", {"A1", "A2"}),
+        ({"layer": "L1"}, "layer", {"L1"}),
+    ],
+)
+async def test_filters_hold(
+    askbook: Askbook, scope: dict[str, Any], field: str, allowed: set[Any]
+) -> None:
+    results = await find(askbook, scope=scope, top_k=50)
+    assert results
+    assert {getattr(result.chunk.metadata, field) for result in results} <= allowed
+
+
+async def test_what_a_filter_excludes_is_what_it_must(askbook: Askbook) -> None:
+    chunks = [chunk async for chunk in askbook.library.export("physical-ai-robotics")]
+    expected = {
+        c.id for c in chunks if c.metadata.module == "ros2" and c.metadata.hardware_tier <= 1
+    }
+    results = await find(askbook, scope={"module": "ros2", "hardware_tier": 1}, top_k=100, mode="dense")
+    assert {result.chunk_id for result in results} == expected
+
+
+async def test_a_lesson_can_be_searched_alone(askbook: Askbook) -> None:
+    [first, *_] = await find(askbook)
+    parent = first.chunk.metadata.parent_doc_id
+    results = await find(askbook, scope={"parent_doc_id": parent}, top_k=100, mode="dense")
+    assert len(results) == first.chunk.metadata.total_chunks
+    assert {result.chunk.metadata.parent_doc_id for result in results} == {parent}
+
+
+async def test_unknown_names_are_told(askbook: Askbook) -> None:
+    with pytest.raises(NotFound, match="Known books: physical-ai-robotics"):
+        await find(askbook, scope={"book_id": "absent"})
+    with pytest.raises(InvalidInput, match="intro, ros2, simulation, isaac, vla"):
+        await find(askbook, scope={"module": "cooking"})
+
+
+async def test_concurrent_searches_agree(askbook: Askbook) -> None:
+    alone = [result.chunk_id for result in await find(askbook)]
+    together = await asyncio.gather(*(find(askbook) for _ in range(4)))
+    assert all([result.chunk_id for result in results] == alone for results in together)
+
+
+async def test_diversity_is_one_less_the_mean_cosine(askbook: Askbook) -> None:
+    _, context = await askbook.search(QUESTION, top_k=4, mode="dense")
+    vectors = await askbook.embedder.embed_passages([r.chunk.embedded_text for r in context.results])
+    cosines = [
+        float(np.dot(vectors[i], vectors[j])) for i in range(4) for j in range(4) if i < j
+    ]
+    assert context.diversity == pytest.approx(1 - sum(cosines) / len(cosines), abs=1e-3)
+    _, single = await askbook.search(QUESTION, top_k=1, mode="dense")
+    assert single.diversity == 0.0
+
+
+async def test_what_the_database_does_not_show_is_not_found(data_dir: Path) -> None:
+    """The index may still hold points of a lesson that was replaced; no reader sees them."""
+    async with Askbook(load_settings(data_dir=data_dir)) as mine:
+        before = await find(mine, top_k=5, mode="dense")
+        gone = before[0].chunk.metadata.source_file
+        await mine.library.replace("physical-ai-robotics", [], [gone], {})
+        after = await find(mine, top_k=5, mode="dense")
+        assert len(after) == 5
+        assert gone not in {result.chunk.metadata.source_file for result in after}
+
+
+class OtherEmbedder:
+    """Claims to be another embedder than the one that made the book."""
+
+    def __init__(self, embedder: Any) -> None:
+        from dataclasses import replace
+
+        self._embedder = embedder
+        self.fingerprint = replace(embedder.fingerprint, revision="another")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._embedder, name)
+
+
+async def test_another_embedder_is_refused_with_the_way_out(data_dir: Path) -> None:
+    from askbook.embedding.builtin import BuiltinEmbedder
+
+    other: Any = OtherEmbedder(BuiltinEmbedder())
+    async with Askbook(load_settings(data_dir=data_dir), embedder=other) as mine:
+        with pytest.raises(EmbedderMismatch, match="--mode recreate"):
+            await find(mine)
+
+
+async def test_without_the_judge_results_come_in_fused_order(data_dir: Path) -> None:
+    async with Askbook(load_settings(data_dir=data_dir, judge=False)) as mine:
+        _, context = await mine.search(QUESTION)
+        assert context.results
+        assert all(result.explanation.judged is None for result in context.results)
+        assert any("judge is off" in note for note in context.info)
