@@ -19,6 +19,8 @@ from hypothesis import HealthCheck, settings
 
 from askbook.config import Settings, load_settings
 
+pytest_plugins = ["spec_results"]
+
 SAMPLE_BOOK = Path(__file__).parents[1] / "examples" / "physical-ai-book"
 SAMPLE_ID = "physical-ai-robotics"
 

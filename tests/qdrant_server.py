@@ -164,6 +164,7 @@ class QdrantServer:
                     default_segment_number=0,
                     flush_interval_sec=5,
                 ),
+                wal_config=models.WalConfig(wal_capacity_mb=32, wal_segments_ahead=0),
                 metadata=config.metadata,
             ),
             payload_schema={

@@ -82,6 +82,7 @@ class Scope:
     proficiency_levels: tuple[ProficiencyLevel, ...] | None = None
     layer: TeachingLayer | None = None
     parent_doc_id: str | None = None
+    similarity_threshold: float | None = None
 
 
 class Askbook:
@@ -299,6 +300,9 @@ class Askbook:
     async def _query(
         self, text: str, scope: Scope, book: Book, top_k: int | None, mode: SearchMode
     ) -> SearchQuery:
+        least = scope.similarity_threshold
+        least = self.settings.retrieval.score_threshold if least is None else least
+        calibrated = self.settings.confidence.policy == "calibrated"
         return SearchQuery(
             text=text,
             book_id=book.book_id,
@@ -312,6 +316,9 @@ class Askbook:
             parent_doc_id=scope.parent_doc_id,
             limit=top_k if top_k is not None else self.settings.retrieval.top_k,
             mode=mode,
+            # A cosine means something else for every embedder; a probability does not.
+            min_relevance=least if calibrated else 0.0,
+            min_score=0.0 if calibrated else least,
         )
 
     async def _module(self, book: Book, name: str | None) -> str | None:
@@ -335,7 +342,9 @@ class Askbook:
         if key is not None and openai.openai_base_url is None:
             secret = key.get_secret_value()
             if not secret.startswith("sk-") or len(secret) < 40:
-                log.warning("openai_api_key_looks_wrong", expected="sk-… with 40 characters or more")
+                log.warning(
+                    "openai_api_key_looks_wrong", expected="sk-… with 40 characters or more"
+                )
         return Tutor(
             self.settings.model, openai, self.searcher, self.judge, connect=self._given_model
         )

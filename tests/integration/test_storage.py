@@ -250,9 +250,10 @@ async def test_vectors_are_kept_by_embedder_and_text(engine: AsyncEngine) -> Non
 
 
 def hold(path: str, held: Any, leave: Any) -> None:
-    DataDirectory(Path(path))
+    directory = DataDirectory(Path(path))
     held.set()
     leave.wait(30)
+    directory.close()
 
 
 def test_one_process_holds_a_data_directory(tmp_path: Path) -> None:

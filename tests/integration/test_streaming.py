@@ -170,7 +170,7 @@ async def test_a_slow_model_is_given_up_in_time(model: ChatServer) -> None:
 
 
 async def test_a_model_that_dribbles_is_given_up_in_time(model: ChatServer) -> None:
-    model.respond = lambda _: Say(f"{TRUE} " + "and on " * 500, size=4, pace=0.05)
+    model.respond = lambda _: Say(f"{TRUE} " + "And on. " * 500, size=4, pace=0.05)
     async with turns_over(model.url, answer_timeout=3.0) as turns:
         response = await turns.answer(QUERY, BOOK)
     assert response.answer == "The Falcon arm lifts at most 5 kg at full reach. [1]"

@@ -16,7 +16,8 @@ _PARTIAL_MARK = re.compile(r"\s*\[[\d,;\s]*$")
 _FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*")
 _HEADING = re.compile(r"#{1,6}\s|\*\*[^*\n]+\*\*:?\s*(?:\n|$)")
 _ITEM = re.compile(r"(?:[-*+•]|\d{1,3}[.)])[ \t]+")
-_BLOCK_END = re.compile(
+_BLOCK_END = re.compile(r"\n[ \t]*(?=\n|[-*+•][ \t]|\d{1,3}[.)][ \t]|#{1,6}\s|`{3}|~{3})")
+_END = re.compile(
     # After a mark any word may begin a sentence; without one, not a small letter.
     rf"[.!?…][\"'”’)*_]*(?:\s{{0,2}}{_MARK})+(?=\s+[^\s\[])"
     rf"|{_MARK}[.!?…][\"'”’)*_]*(?=\s+[^\s\[])"

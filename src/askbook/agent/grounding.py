@@ -212,10 +212,11 @@ def _changed_words(
 ) -> Iterable[str]:
     """A sentence that is nearly a quotation must not differ from it in a telling word or a negation."""
     matcher, source = _aligned(claim, window[0].tokens), window[0].tokens
+    merges = False
     if _share(matcher, claim) < QUOTED:
         ordered = sorted(window, key=lambda unit: unit.unit.start)
         source = tuple(token for unit in ordered for token in unit.tokens)
-        matcher = _aligned(claim, source)
+        matcher, merges = _aligned(claim, source), True
         if _share(matcher, claim) < QUOTED:
             return
     for tag, a, b, c, d in matcher.get_opcodes():
@@ -224,6 +225,8 @@ def _changed_words(
         meant = [t for t in theirs if t.is_content]
         if not any(t.is_name for t in meant):
             said = [t for t in said if not (t.is_name and t.norm in repeated)]
+        if merges and _stand_together(said, claim[:a], claim[b:], source):
+            continue
         if tag == "replace" and said and meant and not _akin(said, meant):
             yield f"It says “{_raw(ours)}” where the passage says “{_raw(theirs)}”."
         added = [t for t in said if t.norm not in shown]
@@ -235,6 +238,16 @@ def _changed_words(
                 yield "It denies what the passage says."
             elif _negates(theirs) and not _contrasts(ours, source) and inside and len(meant) <= 1:
                 yield "It says what the passage denies."
+
+
+def _stand_together(
+    said: Sequence[Token], before: Sequence[Token], after: Sequence[Token], source: Sequence[Token]
+) -> bool:
+    """Whether words that a sentence put elsewhere keep the company they have in the passage."""
+    left = [token for token in before if token.is_content][-1:]
+    right = [token for token in after if token.is_content][:1]
+    pairs = pairwise([*left, *said, *right])
+    return bool(said) and any(_together(a.norm, b.norm, source) for a, b in pairs)
 
 
 def _aligned(claim: Sequence[Token], source: Sequence[Token]) -> SequenceMatcher[str]:

@@ -27,7 +27,7 @@ class ChatRequest(_Body):
     session_id: str | None = None
     stream: bool = False
     top_k: int = Field(5, ge=1, le=10)
-    similarity_threshold: float = Field(0.0, ge=0.0, le=1.0)
+    similarity_threshold: float | None = Field(None, ge=0.0, le=1.0)
     book_id: str | None = None
     module: str | None = None
     hardware_tier: HardwareTier | None = None
@@ -71,6 +71,7 @@ class ChatRequest(_Body):
             hardware_tier=self.hardware_tier,
             proficiency_levels=tuple(self.proficiency_levels) if self.proficiency_levels else None,
             layer=self.layer,
+            similarity_threshold=self.similarity_threshold,
         )
 
 

@@ -8,11 +8,12 @@ for embedders it does not know.
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.query import SearchResult
 from askbook.retrieval.terms import content_terms
 
 TAIL = 20
@@ -37,6 +38,23 @@ class Calibration:
         )
         shift = _logit(prior) - _logit(self.prior)
         return 1.0 / (1.0 + math.exp(-max(-40.0, min(40.0, logit + shift))))
+
+
+def rated(context: RetrievalContext, fingerprint: str) -> tuple[SearchResult, ...]:
+    """The results with their relevance: the probability of an answer if each were all that was found."""
+    judgements = context.judgements or (None,) * len(context.results)
+    ratings: list[SearchResult] = []
+    for result, judgement in zip(context.results, judgements, strict=True):
+        alone = replace(
+            context,
+            results=(result,),
+            judgements=(judgement,),
+            background=(result.score, *context.background[1:]),
+        )
+        calibration = choose_calibration(fingerprint, judged=judgement is not None)
+        relevance = calibration.probability(features_of(alone), calibration.prior)
+        ratings.append(replace(result, relevance=relevance))
+    return tuple(ratings)
 
 
 def features_of(context: RetrievalContext) -> dict[str, float]:

@@ -36,6 +36,8 @@ class SearchQuery:
     parent_doc_id: str | None = None
     limit: int = 5
     mode: SearchMode = "hybrid"
+    min_relevance: float = 0.0
+    min_score: float = 0.0
 
     def __post_init__(self) -> None:
         check_question(self.text)

@@ -10,6 +10,7 @@ from askbook.book import DocumentChunk, Vector
 from askbook.embedding import Embedder
 from askbook.errors import ConfigurationError
 from askbook.index import ChunkIndex, Hits
+from askbook.retrieval.calibration import rated
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.fusion import Candidate, fuse
 from askbook.retrieval.judging import Judge, Judgement
@@ -69,7 +70,7 @@ class Searcher:
                 found = await self._judged(query.text, found)
         found = found[: query.limit]
         vectors = await self._vectors([f.chunk.id for f in found])
-        return RetrievalContext(
+        context = RetrievalContext(
             query=query.text,
             results=tuple(_result(f, rank, vector, vectors) for rank, f in enumerate(found, 1)),
             query_time_ms=(time.perf_counter() - started) * 1000,
@@ -81,6 +82,8 @@ class Searcher:
             agreement=_agreement(hits),
             info=tuple(info),
         )
+        results = rated(context, str(self._embedder.fingerprint))
+        return _cut(replace(context, results=results), query)
 
     async def _visible(
         self, query: SearchQuery, vector: Vector | None
@@ -171,6 +174,22 @@ def _result(
             sparse_rank=found.candidate.sparse_rank,
             judged=None if judgement is None else judgement.relevance,
         ),
+    )
+
+
+def _cut(context: RetrievalContext, query: SearchQuery) -> RetrievalContext:
+    """Without the results below what the caller asked for at least."""
+    kept = [
+        (result, judgement)
+        for result, judgement in zip(context.results, context.judgements, strict=True)
+        if result.relevance >= query.min_relevance and result.score >= query.min_score
+    ]
+    if len(kept) == len(context.results):
+        return context
+    return replace(
+        context,
+        results=tuple(replace(result, rank=rank) for rank, (result, _) in enumerate(kept, 1)),
+        judgements=tuple(judgement for _, judgement in kept),
     )
 
 
