@@ -1,6 +1,6 @@
 """Fits the shipped calibrations on the labelled development folders and says how they do on folders they never saw.
 
-Every set counts equally, and within each the answerable rows weigh as much as the prior says. A fold leaves out
+Sets count equally (see `_weights`), and within each the answerable rows weigh as much as the prior says. A fold leaves out
 every row that comes from a folder of the set it is scored on, its corpus and its question lists alike.
 """
 
@@ -86,15 +86,15 @@ class Table:
         return Calibration(None, self.features, tuple(map(float, folded)), intercept, PRIOR)
 
     def _weights(self, index: np.ndarray) -> np.ndarray:
-        """Datasets count equally (foreign questions are one, however many books they are put to), and answerable
-        rows are a set's prior share; a set with one kind only is left out."""
+        """Sets count equally, but foreign questions, which share their list and not their books, as the root of
+        their number; answerable rows are a set's prior share; a set with one kind only is left out."""
         weights = np.zeros(len(index))
         off_topic = self._off_topic(index)
         for name in {self.rows[i].name for i in index}:
             mine = np.array([self.rows[i].name == name for i in index])
             yes, no = mine & self.labels[index], mine & ~self.labels[index]
             if yes.any() and no.any():
-                share = 1 / len(off_topic) if name in off_topic else 1.0
+                share = len(off_topic) ** -0.5 if name in off_topic else 1.0
                 weights[yes] = share * PRIOR / yes.sum()
                 weights[no] = share * (1 - PRIOR) / no.sum()
         return weights / weights.sum()

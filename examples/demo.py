@@ -10,6 +10,7 @@ import typer
 from askbook.bootstrap import Askbook
 from askbook.cli.ask import show_answer
 from askbook.cli.ingest import ingest_with_bar, show_job
+from askbook.cli.serve import run_server
 from askbook.config import Settings, load_settings
 
 BOOK = Path(__file__).parent / "physical-ai-book"
@@ -39,8 +40,6 @@ def main() -> None:
         f"Chat with the book on http://127.0.0.1:{settings.server.port} (Ctrl-C ends).",
         fg="green",
     )
-    from askbook.api.server import run_server
-
     run_server(settings)
 
 

@@ -1,6 +1,6 @@
 """Turns with a scripted model over a few passages made by hand."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
@@ -80,7 +80,7 @@ def turns_with(
 @asynccontextmanager
 async def turns_over(
     url: str, *, shelf: Any = None, breaker: Breaker | None = None, **settings: Any
-) -> AsyncIterator[ChatTurns]:
+) -> AsyncGenerator[ChatTurns]:
     """Turns whose model is a server at `url`."""
     searcher = cast(Any, shelf or Shelf())
     openai = OpenAISettings(openai_base_url=url)  # pyright: ignore[reportCallIssue]  # by field name

@@ -198,6 +198,7 @@ def _retrieve(client: QdrantClient, request: Any) -> Any:
 
 
 def _scroll(client: QdrantClient, request: Any) -> Any:
+    following: Any
     records, following = client.scroll(
         request.collection_name,
         scroll_filter=GrpcToRest.convert_filter(request.filter),

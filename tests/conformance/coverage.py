@@ -38,8 +38,12 @@ class Marked:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--missing", action="store_true", help="also print the statements without a test")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument(
+        "--missing", action="store_true", help="also print the statements without a test"
+    )
     arguments = parser.parse_args()
     tests = [m for path in sorted((ROOT / "tests").rglob("test_*.py")) for m in marked_in(path)]
     outcomes = outcomes_of(tests)
@@ -50,11 +54,16 @@ def main() -> None:
     unrun = {s for s in known if outcomes.get(s) == "not run"}
     dropped = DROPPED & set(known)
     missing = [s for s in known if s not in outcomes and s not in dropped]
-    print(f"{'document':28} {'statements':>10} {'passing':>8} {'failing':>8} {'not run':>8} {'no test':>8} {'dropped':>8}")
+    print(
+        f"{'document':28} {'statements':>10} {'passing':>8} {'failing':>8} {'not run':>8} {'no test':>8} {'dropped':>8}"
+    )
     for letter, title in DOCUMENTS.items():
         own = {s for s in known if s[0] == letter}
         groups = (own, own & passing, own & failing, own & unrun, own & set(missing), own & dropped)
-        print(f"{title:28} " + " ".join(f"{len(g):>{w}}" for g, w in zip(groups, (10, 8, 8, 8, 8, 8), strict=True)))
+        print(
+            f"{title:28} "
+            + " ".join(f"{len(g):>{w}}" for g, w in zip(groups, (10, 8, 8, 8, 8, 8), strict=True))
+        )
     print(f"{len(passing)} of {len(known) - len(dropped)} statements have a passing test.")
     if failing:
         print("Failing: " + " ".join(sorted(failing, key=order)))
@@ -99,7 +108,11 @@ def outcomes_of(tests: list[Marked]) -> dict[str, str]:
     found: dict[str, set[str]] = {}
     for test in tests:
         # The same function runs once for each of its parameters.
-        ended = [o for node, o in results.items() if re.sub(r"[\[@].*$", "", node, flags=re.S) == test.node]
+        ended = [
+            o
+            for node, o in results.items()
+            if re.sub(r"[\[@].*$", "", node, flags=re.S) == test.node
+        ]
         outcome = "not run"
         if ended and all(o == "passed" for o in ended):
             outcome = "passed"

@@ -1,7 +1,9 @@
 """Document 003: the chat interface, and when there is enough to answer from."""
 
+import hashlib
 import re
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,12 +11,14 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from sample_chunks import make_context
 
 from askbook.bootstrap import Askbook
 from askbook.config import ConfidenceSettings, load_settings
+from askbook.embedding.builtin import BuiltinEmbedder
+from askbook.errors import EmbedderMismatch
 from askbook.retrieval.calibration import Calibration
 from askbook.retrieval.confidence import ConfidenceMetrics, assess
+from sample_chunks import make_context
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sample")]
 
@@ -133,8 +137,6 @@ async def test_a_source_says_where_it_is_from(client: httpx.AsyncClient, askbook
 
 @pytest.mark.spec("D43", "D44", "D45", "D48")
 async def test_a_retrieval_is_complete_for_every_chunk(askbook: Askbook) -> None:
-    import hashlib
-
     _, context = await askbook.search(QUESTION, top_k=10)
     assert len(context.scores) == len(context.results) == 10
     assert all(0.0 <= score <= 1.0 for score in context.scores)
@@ -164,12 +166,25 @@ async def test_enough_context_is_three_chunks_of_three_quarters(
     assert make_context(scores).has_sufficient_context is enough
 
 
-@pytest.mark.spec("D47", "D68")
-async def test_questions_are_embedded_by_what_embedded_the_book(askbook: Askbook) -> None:
-    vector = await askbook.embedder.embed_query(QUESTION)
-    assert vector.shape == (askbook.embedder.fingerprint.dimension,)
-    shelved = await askbook.book("physical-ai-robotics")
-    assert shelved.fingerprint == str(askbook.embedder.fingerprint)
+class Renamed:
+    """An embedder that says it is another one."""
+
+    def __init__(self) -> None:
+        self._embedder = BuiltinEmbedder()
+        self.fingerprint = replace(self._embedder.fingerprint, name="another")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._embedder, name)
+
+
+@pytest.mark.spec("D68")
+async def test_a_book_is_asked_only_with_the_embedder_that_indexed_it(data_dir: Path) -> None:
+    other: Any = Renamed()
+    async with Askbook(load_settings(data_dir=data_dir), embedder=other) as mine:
+        with pytest.raises(EmbedderMismatch):
+            await mine.ask(QUESTION)
+    async with Askbook(load_settings(data_dir=data_dir)) as mine:
+        assert (await mine.ask(QUESTION)).retrieval_count == 5
 
 
 @pytest.mark.spec("D50")
@@ -206,9 +221,7 @@ def fixed(scores: tuple[float, ...], **given: Any) -> ConfidenceMetrics:
 @pytest.mark.parametrize("question", [QUESTION, FOREIGN])
 async def test_metrics_stay_in_their_bounds(client: httpx.AsyncClient, question: str) -> None:
     metrics = (await chat(client, question)).json()["metrics"]
-    low, mean, high = (
-        metrics[f"{name}_similarity"] for name in ("min", "average", "max")
-    )
+    low, mean, high = (metrics[f"{name}_similarity"] for name in ("min", "average", "max"))
     assert 0.0 <= low <= mean <= high <= 1.0
     assert metrics["num_chunks"] == 5
     assert 0.0 <= metrics["chunk_diversity"] <= 1.0

@@ -5,11 +5,11 @@ from typing import Any, get_args
 
 import httpx
 import pytest
-from sample_chunks import make_context
 
 from askbook.bootstrap import Askbook, Scope
 from askbook.chat import Turn, TurnState
 from askbook.errors import IllegalTransition, InvalidInput
+from sample_chunks import make_context
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sample")]
 
@@ -173,7 +173,6 @@ async def test_retrieval_comes_first_and_alone_when_it_finds_nothing(askbook: As
     assert answered.retrieval_time_ms + answered.generation_time_ms <= answered.total_time_ms + 1
 
 
-@pytest.mark.spec("E36")
 async def test_what_is_not_in_the_book_is_said_to_be_so(askbook: Askbook) -> None:
     response = await askbook.ask(FOREIGN)
     assert response.answer == "I couldn't find that information in the book."

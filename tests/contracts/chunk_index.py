@@ -9,11 +9,11 @@ import pytest
 import pytest_asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sample_chunks import make_chunk
 
 from askbook.book import PROFICIENCY_LEVELS, TEACHING_LAYERS, DocumentChunk, Vector
 from askbook.errors import DataDirectoryBusy, EmbedderMismatch
 from askbook.index import PAYLOAD_INDEXES, ChunkFilter, ChunkIndex, Hit, IndexPoint
+from sample_chunks import make_chunk
 
 DIMENSION = 8
 FINGERPRINT = "test-embedder/8/r1"
@@ -284,8 +284,8 @@ class ChunkIndexContract:
     ) -> None:
         await index.upsert(many_points(3))
         await index.close()
+        other = await open_index(fingerprint="other-embedder/8/r1")
         with pytest.raises(EmbedderMismatch) as caught:
-            other = await open_index(fingerprint="other-embedder/8/r1")
             await other.count()
         assert FINGERPRINT in caught.value.message
         assert "other-embedder/8/r1" in caught.value.message

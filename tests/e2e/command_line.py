@@ -42,6 +42,7 @@ def askbook(*arguments: str | Path, data_dir: Path | None = None, **env: str) ->
     where = ["--data-dir", str(data_dir)] if data_dir else []
     done = subprocess.run(
         [*COMMAND, *map(str, arguments), *where],
+        check=False,
         capture_output=True,
         text=True,
         encoding="utf-8",

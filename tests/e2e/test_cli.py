@@ -35,7 +35,9 @@ def test_help_loads_nothing_heavy() -> None:
         "import sys\nfrom askbook.cli.main import _run\n_run(['--help'])\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60
+    )
     assert done.stderr.strip() == "[]"
     assert "ingest" in done.stdout
     assert "doctor" in done.stdout
@@ -124,7 +126,9 @@ def test_status_and_doctor_and_config(shelf: Path) -> None:
     doctor = askbook("doctor", "--json", data_dir=shelf)
     assert doctor.code == 0, doctor.out
     assert all(check["ok"] for check in doctor.json["checks"])
-    config = askbook("config", "--json", data_dir=shelf, ASKBOOK_DATABASE_URL="postgresql://u:pw@h/d")
+    config = askbook(
+        "config", "--json", data_dir=shelf, ASKBOOK_DATABASE_URL="postgresql://u:pw@h/d"
+    )
     assert config.code == 0
     assert config.json["ASKBOOK_DATA_DIR"] == str(shelf)
     assert "pw" not in json.dumps(config.json["ASKBOOK_DATABASE_URL"])
@@ -262,7 +266,9 @@ def test_a_damaged_database_is_exit_code_3(data_dir: Path) -> None:
     assert askbook("ask", IN_THE_BOOK, data_dir=data_dir).code == 0
 
 
-@pytest.mark.parametrize("file", ["fingerprint.json", "edge_config.json", "segments/*/segment.json"])
+@pytest.mark.parametrize(
+    "file", ["fingerprint.json", "edge_config.json", "segments/*/segment.json"]
+)
 def test_a_damaged_index_is_exit_code_3_and_is_made_anew(
     data_dir: Path, sample_book: Path, file: str
 ) -> None:

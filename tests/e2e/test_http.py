@@ -112,7 +112,9 @@ async def test_other_failures(client: httpx.AsyncClient) -> None:
     large = await client.post("/chat/run", content=b" " * 1_000_001, headers=json_type)
     check_error(large, 413, "too_large")
     check_error(await client.post("/search", json={"text": "ab"}), 422, "invalid_input")
-    check_error(await client.post("/search", json={"text": "abc", "limit": 21}), 422, "invalid_input")
+    check_error(
+        await client.post("/search", json={"text": "abc", "limit": 21}), 422, "invalid_input"
+    )
 
 
 async def test_search_finds_and_explains(client: httpx.AsyncClient) -> None:

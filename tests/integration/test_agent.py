@@ -125,6 +125,13 @@ async def test_a_turn_is_declined_when_nothing_true_is_left(lie: str) -> None:
     assert (response.citations, response.sources) == ((), ())
 
 
+async def test_an_answer_that_lost_half_of_itself_carries_the_disclaimer() -> None:
+    lie = "The arm is painted blue and costs 900 dollars [1]."
+    response, _ = await ask(f"{TRUE} {lie}", lie)
+    assert response.answer.endswith(BOOK.disclaimer)
+    assert (response.state, response.confidence_level) == ("low_confidence", "low")
+
+
 async def test_a_wrong_citation_is_replaced_by_the_place_that_says_it() -> None:
     response, model = await ask("The controller of the arm runs at 500 Hz [1].")
     assert response.answer == "The controller of the arm runs at 500 Hz. [2]"
@@ -264,7 +271,8 @@ OBEYED = (
 async def test_orders_inside_a_chunk_never_reach_the_reader(obeyed: str) -> None:
     shelf = Shelf(first=(INJECTED, CONTROLLER))
     response, _ = await ask(f"{TRUE} {obeyed}", obeyed, shelf=shelf)
-    assert response.answer == "The Falcon arm lifts at most 5 kg at full reach. [1]"
+    said = response.answer.removesuffix(BOOK.disclaimer).rstrip()
+    assert said == "The Falcon arm lifts at most 5 kg at full reach. [1]"
 
 
 async def test_boundaries_and_instructions_are_not_repeated() -> None:

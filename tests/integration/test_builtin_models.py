@@ -2,11 +2,11 @@
 
 import shutil
 import threading
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from contracts.embedder import EmbedderContract
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +17,7 @@ from askbook.errors import ConfigurationError
 from askbook.models import ModelName, load_model, load_reference
 from askbook.models.runtime import ModelRuntime
 from askbook.retrieval.judging import BuiltinJudge
+from contracts.embedder import EmbedderContract
 
 SHIPPED = Path(askbook.models.__file__).parent
 LONG_PASSAGE = (
@@ -81,7 +82,7 @@ class TestBuiltinJudge:
         ),
     )
     async def test_spans_lie_inside_the_passage(self, question: str, passage: str) -> None:
-        [found] = await judge_of_this_thread().judge(question, [passage])
+        [found] = await shared_judge().judge(question, [passage])
         assert 0 <= found.span_start <= found.span_end <= len(passage)
         assert np.isfinite([found.relevance, found.answerability, found.span_margin]).all()
 
@@ -163,12 +164,7 @@ class TestRuntime:
         await embedder.close()
 
 
-def judge_of_this_thread() -> BuiltinJudge:
+@cache
+def shared_judge() -> BuiltinJudge:
     """One judge for all examples of a property: loading it takes longer than asking it."""
-    global _judge
-    if _judge is None:
-        _judge = BuiltinJudge(ModelRuntime("judge", sessions=1))
-    return _judge
-
-
-_judge: BuiltinJudge | None = None
+    return BuiltinJudge(ModelRuntime("judge", sessions=1))

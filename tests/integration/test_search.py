@@ -99,7 +99,9 @@ async def test_what_a_filter_excludes_is_what_it_must(askbook: Askbook) -> None:
     expected = {
         c.id for c in chunks if c.metadata.module == "ros2" and c.metadata.hardware_tier <= 1
     }
-    results = await find(askbook, scope={"module": "ros2", "hardware_tier": 1}, top_k=100, mode="dense")
+    results = await find(
+        askbook, scope={"module": "ros2", "hardware_tier": 1}, top_k=100, mode="dense"
+    )
     assert {result.chunk_id for result in results} == expected
 
 
@@ -126,10 +128,10 @@ async def test_concurrent_searches_agree(askbook: Askbook) -> None:
 
 async def test_diversity_is_one_less_the_mean_cosine(askbook: Askbook) -> None:
     _, context = await askbook.search(QUESTION, top_k=4, mode="dense")
-    vectors = await askbook.embedder.embed_passages([r.chunk.embedded_text for r in context.results])
-    cosines = [
-        float(np.dot(vectors[i], vectors[j])) for i in range(4) for j in range(4) if i < j
-    ]
+    vectors = await askbook.embedder.embed_passages(
+        [r.chunk.embedded_text for r in context.results]
+    )
+    cosines = [float(np.dot(vectors[i], vectors[j])) for i in range(4) for j in range(4) if i < j]
     assert context.diversity == pytest.approx(1 - sum(cosines) / len(cosines), abs=1e-3)
     _, single = await askbook.search(QUESTION, top_k=1, mode="dense")
     assert single.diversity == 0.0

@@ -13,7 +13,6 @@ import pytest
 import pytest_asyncio
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sample_chunks import make_chunk
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from askbook.book import Book, DocumentChunk, Heading, Module
@@ -29,6 +28,7 @@ from askbook.storage.library import Library
 from askbook.storage.rows import ShelvedBook, ShelvedLesson
 from askbook.storage.tables import metadata
 from askbook.storage.vectors import VectorCache
+from sample_chunks import make_chunk
 
 NOW = datetime(2025, 11, 29, 12, 0, tzinfo=UTC)
 
@@ -53,7 +53,9 @@ def shelved_book(book_id: str = "robots", **given: Any) -> ShelvedBook:
         reader_tier=3,
         refusal="Not here.",
     )
-    return ShelvedBook(book=book, folder="/books/robots", fingerprint="f", settings_hash="s", **given)
+    return ShelvedBook(
+        book=book, folder="/books/robots", fingerprint="f", settings_hash="s", **given
+    )
 
 
 def shelved_lesson(source_file: str, chunks: list[DocumentChunk], **given: Any) -> ShelvedLesson:
@@ -99,8 +101,11 @@ def chunks_of(source_file: str, count: int, book_id: str = "robots") -> list[Doc
 async def put(library: Library, source_file: str, count: int, **given: Any) -> list[DocumentChunk]:
     chunks = chunks_of(source_file, count, given.get("book_id", "robots"))
     lesson = shelved_lesson(source_file, chunks, **given)
-    hashes = {chunk.id: "c" * 64 for chunk in chunks}
-    await library.replace(lesson.book_id, [(lesson, chunks)], [], hashes)
+    rows = {
+        c.id: ChunkRow(source_file, c.metadata.chunk_index, "c" * 64, c.to_payload())
+        for c in chunks
+    }
+    await library.replace(lesson.book_id, [lesson], rows)
     return chunks
 
 

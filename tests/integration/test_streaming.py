@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -13,6 +14,9 @@ import pytest
 
 from agent_turns import BOOK, QUERY, events_of, results_of, turns_over
 from askbook.agent.events import SentenceVerified
+from askbook.api.routes import chat
+from askbook.api.schemas import ChatRequest
+from askbook.api.sse import event_stream
 from askbook.chat import TurnEnded
 from askbook.config import Settings, load_settings
 from askbook.remote import Breaker
@@ -198,6 +202,22 @@ async def test_a_reader_who_goes_away_cancels_the_model_call(model: ChatServer) 
             if isinstance(event, SentenceVerified):
                 break
         await events.aclose()
+        for _ in range(250):
+            if model.left:
+                break
+            await asyncio.sleep(0.02)
+    assert (model.left, model.at_once) == (1, 0)
+
+
+async def test_a_client_who_goes_away_cancels_the_model_call(model: ChatServer) -> None:
+    model.script = [Say(f"{TRUE} " + "More and more. " * 500, pace=0.02)]
+    async with turns_over(model.url) as turns:
+        running: Any = SimpleNamespace(stream=lambda *_, **__: turns.stream(QUERY, BOOK))
+        body: Any = event_stream(chat._events(ChatRequest(message="What?"), running)).body_iterator
+        async for event in body:
+            if event.startswith(b"event: sentence"):
+                break
+        await body.aclose()
         for _ in range(250):
             if model.left:
                 break

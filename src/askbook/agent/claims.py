@@ -23,6 +23,7 @@ _END = re.compile(
     rf"|{_MARK}[.!?…][\"'”’)*_]*(?=\s+[^\s\[])"
     r"|[.!?…][\"'”’)*_]*(?=\s+[^\s\[a-z])"
 )
+_THOUGHT, _THOUGHT_END = "<think>", "</think>"
 _NO_END = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|Fig|fig|No|Dr|Mr|Mrs|Ms|Prof|St|Eq|Sec|Ch)|\b[A-Z])\.$"
 )
@@ -76,6 +77,15 @@ class ClaimCutter:
             stripped = self._buffer.lstrip()
             if not stripped:
                 return
+            if not final and _THOUGHT.startswith(stripped):
+                return
+            if stripped.startswith(_THOUGHT):
+                # Some models think aloud first; that is no part of the answer.
+                _, ended, after = stripped.partition(_THOUGHT_END)
+                self._buffer = after if ended or final else self._buffer
+                if not ended:
+                    return
+                continue
             space = self._buffer[: len(self._buffer) - len(stripped)]
             found = _first(stripped, final=final)
             if found is None:

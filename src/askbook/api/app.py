@@ -11,7 +11,12 @@ from askbook.api import errors
 from askbook.api.middleware import Envelope
 from askbook.api.routes import chat, health, ingestion, page, read, search
 from askbook.bootstrap import Askbook
-from askbook.config import Settings
+from askbook.config import Settings, load_settings
+
+
+def app_from_environment() -> FastAPI:
+    """The application as the environment sets it up, for a server that is told its name."""
+    return create_app(load_settings())
 
 
 def create_app(settings: Settings) -> FastAPI:

@@ -1,8 +1,10 @@
 """The retrievable unit and its metadata, checked when made."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from askbook.book.ids import content_hash
@@ -129,7 +131,7 @@ class DocumentChunk:
     @property
     def token_count(self) -> int:
         """Words × 1.3, the documented estimate; splitting counts real tokens."""
-        return max(1, round(self.word_count * TOKENS_PER_WORD))
+        return _token_count(self.word_count)
 
     @property
     def char_count(self) -> int:
@@ -142,19 +144,19 @@ class DocumentChunk:
 
     def to_payload(self) -> dict[str, Any]:
         """The flat JSON form stored with the vector, in the database and in exports."""
-        payload: dict[str, Any] = {f.name: getattr(self.metadata, f.name) for f in _METADATA_FIELDS}
+        payload = dict(zip(_METADATA_NAMES, _METADATA_VALUES(self.metadata), strict=True))
         payload["created_at"] = self.metadata.created_at.isoformat()
         payload["updated_at"] = self.metadata.updated_at.isoformat()
         payload["text"] = self.text
-        payload["word_count"] = self.word_count
-        payload["token_count"] = self.token_count
+        payload["word_count"] = words = self.word_count
+        payload["token_count"] = _token_count(words)
         payload["char_count"] = self.char_count
         return payload
 
     @classmethod
     def from_payload(cls, chunk_id: str, payload: dict[str, Any]) -> "DocumentChunk":
         """Rebuild a chunk from its stored form."""
-        values = {f.name: payload[f.name] for f in _METADATA_FIELDS}
+        values = {name: payload[name] for name in _METADATA_NAMES}
         values["created_at"] = datetime.fromisoformat(payload["created_at"])
         values["updated_at"] = datetime.fromisoformat(payload["updated_at"])
         return cls(id=chunk_id, text=payload["text"], metadata=DocumentMetadata(**values))
@@ -170,7 +172,12 @@ class EmbeddedChunk:
     embedding_model: str
 
 
-_METADATA_FIELDS = fields(DocumentMetadata)
+_METADATA_NAMES = tuple(field.name for field in fields(DocumentMetadata))
+_METADATA_VALUES: Callable[[DocumentMetadata], tuple[Any, ...]] = attrgetter(*_METADATA_NAMES)
+
+
+def _token_count(words: int) -> int:
+    return max(1, round(words * TOKENS_PER_WORD))
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 

@@ -9,7 +9,7 @@ from askbook.retrieval.search import Searcher
 from askbook.retrieval.terms import content_terms
 
 CANDIDATES = 8
-FOUND = 0.8
+FOUND = 0.75
 """Share of the marked words that must stand in the book, in order, for the mark to be from it."""
 RUN = 3
 """Words in a row that count as the same text, unless the mark is shorter."""

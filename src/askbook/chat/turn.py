@@ -20,7 +20,7 @@ from askbook.retrieval.confidence import ConfidenceMetrics, assess
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.history import Message
 from askbook.retrieval.judging import Judge
-from askbook.retrieval.query import SearchQuery, SearchResult
+from askbook.retrieval.query import MAX_QUESTION, SearchQuery, SearchResult
 from askbook.retrieval.search import Searcher
 
 TurnState: TypeAlias = Literal[
@@ -79,10 +79,12 @@ class _Composed:
     """The answer as it grows from verified sentences."""
 
     text: str = ""
+    sentences: int = 0
     quotes: list[Citation] = field(default_factory=list[Citation])
 
     def add(self, sentence: SentenceVerified) -> None:
         self.text += sentence.joint + sentence.text
+        self.sentences += 1
         self.quotes += sentence.citations
 
 
@@ -181,7 +183,7 @@ class ChatTurns:
         if ended.failed is not None:
             model = MODEL
             info = (*info, ended.failed) if ended.failed else info
-            async for event in self._quoted(context, book):
+            async for event in self._quoted(work.pointed(context), book):
                 if isinstance(event, SentenceVerified):
                     composed.add(event)
                 yield event
@@ -192,6 +194,9 @@ class ChatTurns:
             response = work.declined(context, nothing, model, book.refusal)
             yield TurnEnded(replace(response, info=info, tokens_used=ended.tokens_used))
             return
+        if ended.removed >= composed.sentences and metrics.confidence_level != "low":
+            # Half of the answer or more could not be said: what is left may not be all of it.
+            metrics = replace(metrics, confidence_level="low")
         low = metrics.confidence_level == "low"
         turn.to("low_confidence" if low else "completed")
         yield StateChanged(turn.state)
@@ -235,9 +240,15 @@ class ChatTurns:
             return context, foreign, marked
         context = await self._about(context, marked, work.query)
         metrics = assess(context, self._confidence, self._calibration)
-        if is_about_the_mark(work.query.text) and not metrics.should_answer:
+        if is_about_the_mark(work.query.text):
             # "Explain this" says nothing of its own: that the passage was found is what counts.
-            metrics = replace(metrics, confidence_level="low", should_answer=True)
+            metrics = replace(
+                metrics,
+                confidence=marked.share,
+                confidence_level="high" if marked.share >= self._confidence.high else "medium",
+                should_answer=True,
+                reason=f"The marked passage is from “{marked.results[0].page_title}”.",
+            )
         return context, metrics, marked
 
     async def _about(
@@ -256,6 +267,8 @@ class ChatTurns:
         if self._judge is not None:
             texts = [result.chunk.embedded_text for result in marked.results]
             judgements = list(await self._judge.judge(query.text, texts))
+        if is_about_the_mark(query.text):
+            kept = []
         ordered = [*marked.results, *(result for result, _ in kept)]
         return replace(
             context,
@@ -287,6 +300,12 @@ class _Work:
     selected_text: str | None
     turn: Turn
     started: float
+
+    def pointed(self, context: RetrievalContext) -> RetrievalContext:
+        """For quoting, a question that only points asks for the marked words."""
+        if self.selected_text is None or not is_about_the_mark(self.query.text):
+            return context
+        return replace(context, query=self.selected_text[:MAX_QUESTION])
 
     def declined(
         self, context: RetrievalContext, metrics: ConfidenceMetrics, model: str, said: str

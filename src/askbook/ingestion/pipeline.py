@@ -22,7 +22,7 @@ from askbook.ingestion.events import (
     Planned,
     Warned,
 )
-from askbook.ingestion.planning import Plan, make_plan
+from askbook.ingestion.planning import Plan, make_plan, plan_of_unchanged, survey
 from askbook.ingestion.preparing import Batch, prepare
 from askbook.ingestion.readers import open_reader
 from askbook.ingestion.readers.base import Reader
@@ -128,9 +128,17 @@ class Pipeline:
     async def _plan(
         self, reader: Reader, folder: Path, mode: IngestionMode, shelved: ShelvedBook | None
     ) -> Plan:
-        lessons = await self._library.lessons(reader.book.book_id) if shelved else {}
+        found = await asyncio.to_thread(survey, reader)
         same = shelved is not None and shelved.settings_hash == _settings_hash(reader)
-        plan = await asyncio.to_thread(make_plan, reader, lessons, mode=mode, same_settings=same)
+        if same and mode == "incremental":
+            marks = await self._library.marks(reader.book.book_id)
+            unchanged = plan_of_unchanged(reader, found, marks)
+            if unchanged is not None:
+                return unchanged
+        lessons = await self._library.lessons(reader.book.book_id) if shelved else {}
+        plan = await asyncio.to_thread(
+            make_plan, reader, lessons, mode=mode, same_settings=same, found=found
+        )
         if not plan.discovered:
             raise InvalidInput(
                 f"No lesson was found in {reader.docs_root}.",

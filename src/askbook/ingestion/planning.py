@@ -9,8 +9,8 @@ from typing import Any
 
 from askbook.book import IngestionMode
 from askbook.errors import AskbookError
-from askbook.ingestion.readers.base import Declared, Place, Reader
-from askbook.storage.rows import ShelvedLesson
+from askbook.ingestion.readers.base import Declared, Discovery, Place, Reader
+from askbook.storage.rows import Mark, ShelvedLesson
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,39 +57,81 @@ class Plan:
         return [*planned, *self.failed]
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The lesson files of a folder as they are now."""
+
+    discovery: Discovery
+    hashes: dict[str, str]
+    failed: dict[str, str]
+
+
+def survey(reader: Reader) -> Survey:
+    """Read and hash every file once."""
+    discovery = reader.discover()
+    root = f"{reader.docs_root}{os.sep}"
+    hashes: dict[str, str] = {}
+    failed: dict[str, str] = {}
+    for source_file in discovery.files:
+        try:
+            # Of tens of thousands of files, making a Path of each takes as long as hashing it.
+            with open(root + source_file, "rb") as file:  # noqa: PTH123
+                hashes[source_file] = hashlib.sha256(file.read()).hexdigest()
+        except OSError as error:
+            failed[source_file] = reason(error)
+    return Survey(discovery, hashes, failed)
+
+
+def plan_of_unchanged(reader: Reader, found: Survey, marks: Sequence[Mark]) -> Plan | None:
+    """The plan when every file is as the library knows it, which is the usual case; else None."""
+    if len(marks) != len(found.hashes) or found.failed:
+        return None
+    includes = IncludeHashes(reader.docs_root)
+    for mark in marks:
+        if not _same_inputs(mark, found.hashes.get(mark.source_file), includes):
+            return None
+    files = found.discovery.files
+    return Plan(
+        files,
+        unchanged=list(files),
+        warnings=list(found.discovery.warnings),
+        familiar=len(files),
+    )
+
+
 def make_plan(
     reader: Reader,
     shelved: Mapping[str, ShelvedLesson],
     *,
     mode: IngestionMode,
     same_settings: bool,
+    found: Survey | None = None,
 ) -> Plan:
-    """Read and hash every file once; parse only what changed."""
-    discovery = reader.discover()
-    plan = Plan(discovery.files, warnings=list(discovery.warnings))
+    """Parse what changed, share out places among all, and say what is to be done."""
+    found = found or survey(reader)
+    plan = Plan(
+        found.discovery.files, failed=dict(found.failed), warnings=list(found.discovery.warnings)
+    )
+    hashes = found.hashes
     includes = IncludeHashes(reader.docs_root)
     trusted = same_settings and mode == "incremental"
     known_hashes = {before.file_hash for before in shelved.values()}
+    plan.familiar = sum(file_hash in known_hashes for file_hash in hashes.values())
     declared: dict[str, Declared] = {}
-    hashes: dict[str, str] = {}
-    for source_file in discovery.files:
+    for source_file, file_hash in hashes.items():
         before = shelved.get(source_file)
+        if trusted and before is not None and _same_inputs(before, file_hash, includes):
+            plan.unchanged.append(source_file)
+            declared[source_file] = _declared_before(before)
+            continue
         try:
             data = (reader.docs_root / source_file).read_bytes()
-            hashes[source_file] = hashlib.sha256(data).hexdigest()
-            plan.familiar += hashes[source_file] in known_hashes
-            if trusted and before is not None and _same_inputs(before, hashes, includes):
-                plan.unchanged.append(source_file)
-                declared[source_file] = _declared_before(before)
-            else:
-                declared[source_file] = reader.declare(source_file, data)
+            declared[source_file] = reader.declare(source_file, data)
         except Exception as error:
             # Whatever is wrong with one file, the others are not to suffer from it.
             plan.failed[source_file] = reason(error)
     gone = _gone(plan, reader.docs_root, shelved)
     declared.update({p: _declared_before(shelved[p]) for p in plan.failed if p in shelved})
-    if not gone and len(plan.unchanged) == len(discovery.files):
-        return plan
     _share_out(plan, reader, shelved, declared, hashes, gone)
     return plan
 
@@ -160,10 +202,12 @@ def _gone(plan: Plan, root: Path, shelved: Mapping[str, ShelvedLesson]) -> list[
     return gone
 
 
-def _same_inputs(before: ShelvedLesson, hashes: Mapping[str, str], includes: IncludeHashes) -> bool:
-    file_hash = hashes[before.source_file]
+def _same_inputs(
+    before: ShelvedLesson | Mark, file_hash: str | None, includes: IncludeHashes
+) -> bool:
     return (
-        before.file_hash == file_hash
+        file_hash is not None
+        and before.file_hash == file_hash
         and inputs_hash(file_hash, before.includes, includes) == before.inputs_hash
     )
 

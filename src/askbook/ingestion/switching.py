@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from askbook.book import DocumentChunk, Vector, content_hash
+from askbook.book import Vector, content_hash
 from askbook.embedding import Embedder
 from askbook.index import ChunkIndex, IndexPoint
 from askbook.ingestion.preparing import Batch, PreparedLesson
@@ -39,24 +39,30 @@ async def switch(
     """Replace the batch's lessons; with `rewrite`, all their points, also those that seem unchanged."""
     files = [*batch.removed, *(p.lesson.source_file for p in batch.lessons)]
     old = await library.rows(book_id, source_files=files)
-    written = [_stamped(prepared, old, now) for prepared in batch.lessons]
-    new = {chunk.id: chunk for _, chunks in written for chunk in chunks}
+    lessons: list[ShelvedLesson] = []
+    new: dict[str, ChunkRow] = {}
+    doubted: set[str] = set()
+    for prepared in batch.lessons:
+        lesson, rows = _stamped(prepared, batch.text_hashes, old, now)
+        lessons.append(lesson)
+        new.update(rows)
+        if rewrite or prepared.whole:
+            doubted.update(rows)
     added = [chunk_id for chunk_id in new if chunk_id not in old]
     gone = [chunk_id for chunk_id in old if chunk_id not in new]
-    doubted = {c.id for p in batch.lessons if p.whole or rewrite for c in p.chunks}
-    moved, relabelled = _kept_but_changed(new, old, batch.text_hashes, doubted)
+    moved, relabelled = _kept_but_changed(new, old, doubted)
     dirty = [*added, *gone, *moved, *relabelled]
 
     def points(chunk_ids: Sequence[str]) -> list[IndexPoint]:
-        return [_point(new[i], vectors[batch.text_hashes[i]]) for i in chunk_ids]
+        return [_point(i, new[i], vectors[new[i].text_hash]) for i in chunk_ids]
 
     if dirty:
         await library.mark_dirty(book_id, dirty)
         await index.upsert(points(added))
-    await library.replace(book_id, written, batch.removed, batch.text_hashes)
+    await library.replace(book_id, lessons, new, batch.removed)
     if dirty:
         await index.upsert(points(moved))
-        await index.overwrite_payloads({i: new[i].to_payload() for i in relabelled})
+        await index.overwrite_payloads({i: new[i].payload for i in relabelled})
         await index.delete(gone)
         await library.clear_dirty(book_id, dirty)
     return Switched(len(added), len(gone))
@@ -104,30 +110,35 @@ async def restore_points(
         await cache.save(fingerprint, by_hash)
         vectors.update(by_hash)
     await index.upsert(
-        [
-            IndexPoint(i, vectors[content_hash(row.embedded_text)], row.embedded_text, row.payload)
-            for i, row in rows.items()
-        ]
+        [_point(i, row, vectors[content_hash(row.embedded_text)]) for i, row in rows.items()]
     )
 
 
 def _stamped(
-    prepared: PreparedLesson, old: Mapping[str, ChunkRow], now: datetime
-) -> tuple[ShelvedLesson, tuple[DocumentChunk, ...]]:
+    prepared: PreparedLesson,
+    text_hashes: Mapping[str, str],
+    old: Mapping[str, ChunkRow],
+    now: datetime,
+) -> tuple[ShelvedLesson, dict[str, ChunkRow]]:
     """A lesson that differs from what stood there before is its next version, of now."""
-    lesson, chunks = prepared.lesson, prepared.chunks
+    lesson = prepared.lesson
+    rows = {
+        chunk.id: ChunkRow(
+            lesson.source_file,
+            chunk.metadata.chunk_index,
+            text_hashes[chunk.id],
+            chunk.to_payload(),
+        )
+        for chunk in prepared.chunks
+    }
     is_new = lesson.ingested_at == now and lesson.version == 1
-    same = all(c.id in old and old[c.id].payload == c.to_payload() for c in chunks)
-    if is_new or (same and len(chunks) == _count(old, lesson)):
-        return lesson, chunks
+    same = all(i in old and old[i].payload == row.payload for i, row in rows.items())
+    if is_new or (same and len(rows) == _count(old, lesson)):
+        return lesson, rows
     version = lesson.version + 1
-    return (
-        replace(lesson, version=version, ingested_at=now),
-        tuple(
-            replace(c, metadata=replace(c.metadata, version=version, updated_at=now))
-            for c in chunks
-        ),
-    )
+    for row in rows.values():
+        row.payload.update(version=version, updated_at=now.isoformat())
+    return replace(lesson, version=version, ingested_at=now), rows
 
 
 def _count(old: Mapping[str, ChunkRow], lesson: ShelvedLesson) -> int:
@@ -135,24 +146,21 @@ def _count(old: Mapping[str, ChunkRow], lesson: ShelvedLesson) -> int:
 
 
 def _kept_but_changed(
-    new: Mapping[str, DocumentChunk],
-    old: Mapping[str, ChunkRow],
-    text_hashes: Mapping[str, str],
-    doubted: Collection[str],
+    new: Mapping[str, ChunkRow], old: Mapping[str, ChunkRow], doubted: Collection[str]
 ) -> tuple[list[str], list[str]]:
     """Kept chunks that need another vector, and those that need another payload only."""
     moved: list[str] = []
     relabelled: list[str] = []
-    for chunk_id, chunk in new.items():
-        row = old.get(chunk_id)
-        if row is None:
+    for chunk_id, row in new.items():
+        before = old.get(chunk_id)
+        if before is None:
             continue
-        if chunk_id in doubted or row.text_hash != text_hashes[chunk_id]:
+        if chunk_id in doubted or before.text_hash != row.text_hash:
             moved.append(chunk_id)
-        elif row.payload != chunk.to_payload():
+        elif before.payload != row.payload:
             relabelled.append(chunk_id)
     return moved, relabelled
 
 
-def _point(chunk: DocumentChunk, vector: Vector) -> IndexPoint:
-    return IndexPoint(chunk.id, vector, chunk.embedded_text, chunk.to_payload())
+def _point(chunk_id: str, row: ChunkRow, vector: Vector) -> IndexPoint:
+    return IndexPoint(chunk_id, vector, row.embedded_text, row.payload)

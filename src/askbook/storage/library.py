@@ -1,19 +1,22 @@
 """The library: what readers see of every book. One transaction replaces a lesson; readers never see half of one."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from sqlalchemy import and_, bindparam, delete, func, select
+from sqlalchemy import Text, and_, bindparam, cast, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from askbook.book import DocumentChunk
 from askbook.storage.rows import (
     ChunkRow,
+    Mark,
     ShelvedBook,
     ShelvedLesson,
     book_of,
     book_row,
     chunk_of,
+    chunk_row,
     lesson_of,
     lesson_row,
     slices,
@@ -69,6 +72,21 @@ class Library:
         async with self._engine.connect() as connection:
             rows = await connection.execute(query)
             return {row.source_file: lesson_of(row) for row in rows}
+
+    async def marks(self, book_id: str) -> list[Mark]:
+        """What tells whether each lesson's file changed; a small part of `lessons`, for big books."""
+        query = select(
+            lessons.c.source_file,
+            lessons.c.file_hash,
+            lessons.c.inputs_hash,
+            cast(lessons.c.includes, Text),
+        ).where(lessons.c.book_id == book_id)
+        async with self._engine.connect() as connection:
+            rows = await connection.execute(query)
+            return [
+                Mark(file, file_hash, inputs, () if raw == "[]" else tuple(json.loads(raw)))
+                for file, file_hash, inputs, raw in rows
+            ]
 
     async def lesson(
         self,
@@ -177,24 +195,12 @@ class Library:
     async def replace(
         self,
         book_id: str,
-        written: Sequence[tuple[ShelvedLesson, Sequence[DocumentChunk]]],
-        removed: Sequence[str],
-        text_hashes: dict[str, str],
+        written: Sequence[ShelvedLesson],
+        rows: Mapping[str, ChunkRow],
+        removed: Sequence[str] = (),
     ) -> None:
-        """The switch: these lessons take the place of what stood under their files, all at once."""
-        files = [*removed, *(lesson.source_file for lesson, _ in written)]
-        rows = [
-            {
-                "book_id": book_id,
-                "chunk_id": chunk.id,
-                "source_file": lesson.source_file,
-                "chunk_index": chunk.metadata.chunk_index,
-                "text_hash": text_hashes[chunk.id],
-                "payload": chunk.to_payload(),
-            }
-            for lesson, lesson_chunks in written
-            for chunk in lesson_chunks
-        ]
+        """The switch: these lessons and chunks take the place of what stood under their files, all at once."""
+        files = [*removed, *(lesson.source_file for lesson in written)]
         async with self._engine.begin() as connection:
             for names in slices(files):
                 for table in (chunks, lessons):
@@ -203,8 +209,8 @@ class Library:
                             table.c.book_id == book_id, table.c.source_file.in_(names)
                         )
                     )
-            await upsert(connection, lessons, [lesson_row(lesson) for lesson, _ in written])
-            await upsert(connection, chunks, rows)
+            await upsert(connection, lessons, [lesson_row(lesson) for lesson in written])
+            await upsert(connection, chunks, [chunk_row(book_id, i, r) for i, r in rows.items()])
 
     async def drop_chunks(self, book_id: str, chunk_ids: Sequence[str]) -> None:
         """Remove rows that belong to no lesson."""

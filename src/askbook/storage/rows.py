@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -52,6 +53,15 @@ class ShelvedLesson:
     ingested_at: datetime
 
 
+class Mark(NamedTuple):
+    """What decides whether a lesson's file is as it was last ingested."""
+
+    source_file: str
+    file_hash: str
+    inputs_hash: str
+    includes: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
     """A chunk as stored: its place, the hash of its embedded text, which names its cached vector, its payload."""
@@ -76,7 +86,12 @@ async def upsert(connection: AsyncConnection, table: Any, rows: Sequence[dict[st
     """Insert rows, replacing those with the same key."""
     if not rows:
         return
-    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    await connection.execute(_upsert_statement(table, connection.dialect.name), list(rows))
+
+
+@cache
+def _upsert_statement(table: Any, dialect_name: str) -> Any:
+    dialect = sqlite if dialect_name == "sqlite" else postgresql
     statement: Any = dialect.insert(table)
     keys: list[str] = [column.name for column in table.primary_key]
     values: dict[str, Any] = {
@@ -85,10 +100,8 @@ async def upsert(connection: AsyncConnection, table: Any, rows: Sequence[dict[st
         if column.name not in keys
     }
     if values:
-        statement = statement.on_conflict_do_update(index_elements=keys, set_=values)
-    else:
-        statement = statement.on_conflict_do_nothing()
-    await connection.execute(statement, list(rows))
+        return statement.on_conflict_do_update(index_elements=keys, set_=values)
+    return statement.on_conflict_do_nothing()
 
 
 def chunk_of(row: Any) -> DocumentChunk:
@@ -130,6 +143,17 @@ def book_row(shelved: ShelvedBook) -> dict[str, Any]:
         "settings_hash": shelved.settings_hash,
         "last_full_ingest": shelved.last_full_ingest,
         "last_incremental_update": shelved.last_incremental_update,
+    }
+
+
+def chunk_row(book_id: str, chunk_id: str, row: ChunkRow) -> dict[str, Any]:
+    return {
+        "book_id": book_id,
+        "chunk_id": chunk_id,
+        "source_file": row.source_file,
+        "chunk_index": row.chunk_index,
+        "text_hash": row.text_hash,
+        "payload": row.payload,
     }
 
 

@@ -79,6 +79,15 @@ def test_only_marks_are_interpreted(written: str, read: str) -> None:
     assert " ".join(c.text for c in cut_claims(written)) == read
 
 
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_what_a_model_thinks_aloud_is_no_claim(size: int) -> None:
+    text = "<think>The arm lifts 5 kg [1]. Or 6?</think>\n\nIt lifts 5 kg [1]."
+    cutter = ClaimCutter()
+    claims = [c for i in range(0, len(text), size) for c in cutter.feed(text[i : i + size])]
+    assert [c.text for c in [*claims, *cutter.finish()]] == ["It lifts 5 kg."]
+    assert cut_claims("<think>never finished [1]. Really [1].") == []
+
+
 def test_rendering_puts_the_true_marks_back() -> None:
     sentence, code = cut_claims("It is so [4].\n\n```\nx\n```")
     assert sentence.rendered((1, 2)) == "It is so. [1][2]"

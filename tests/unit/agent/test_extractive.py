@@ -72,7 +72,9 @@ async def test_quotes_the_sentence_that_answers(judge: BuiltinJudge, judged: boo
 
 
 async def test_leaves_out_what_does_not_answer(judge: BuiltinJudge) -> None:
-    beside_the_point = "Paint comes in many colours.\n\nTea is drunk hot.\n\nBread dough rises slowly."
+    beside_the_point = (
+        "Paint comes in many colours.\n\nTea is drunk hot.\n\nBread dough rises slowly."
+    )
     found = context("What is URDF?", [f"{URDF}\n\n{beside_the_point}"])
     answer = check(await answer_extractively(found, BOOK, judge), found)
     assert "Tea is drunk" not in answer.text

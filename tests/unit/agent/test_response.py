@@ -47,9 +47,7 @@ def test_without_sources_the_text_stays_as_it_is() -> None:
 
 def test_sources_follow_below_a_rule() -> None:
     text = response(sources=(make_result(score=0.871),)).format_with_sources()
-    assert text == (
-        "Over topics. [1]\n\n---\n**Sources:**\n[1] /ros2/nodes#topics (score: 0.87)"
-    )
+    assert text == ("Over topics. [1]\n\n---\n**Sources:**\n[1] /ros2/nodes#topics (score: 0.87)")
 
 
 def test_confidence_is_that_of_the_metrics() -> None:

@@ -40,7 +40,7 @@ class Searched:
 
 def tool(searcher: Searched | None = None, **given: Any) -> tuple[RetrievalTool, Searched]:
     searcher = searcher or Searched()
-    values = {"max_calls": 3, **given}
+    values: dict[str, Any] = {"max_calls": 3, **given}
     return RetrievalTool(cast(Any, searcher), BOUND, Sources(BOOK), **values), searcher
 
 

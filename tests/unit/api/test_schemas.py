@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, ValidationError
-from sample_chunks import make_result
 
 from askbook.api.schemas import ChatRequest, SearchRequest, Source, iso_now
+from sample_chunks import make_result
 
 
 def mistakes(model: type[BaseModel], body: dict[str, Any]) -> list[str]:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_chunks import MOMENT, TEXT, make_chunk, make_metadata
 
 from askbook.book import DocumentChunk, EmbeddedChunk, content_hash
 from askbook.errors import InvalidInput
+from sample_chunks import MOMENT, TEXT, make_chunk, make_metadata
 
 BAD_METADATA: list[tuple[str, Any, str]] = [
     ("book_id", "", "non-empty"),

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any, cast, get_args
 
 import pytest
-from sample_chunks import make_context
 
 from askbook.book import Book
 from askbook.chat import ChatTurns, Turn, TurnState
@@ -15,6 +14,7 @@ from askbook.retrieval.calibration import Calibration
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.judging import Judgement
 from askbook.retrieval.query import SearchQuery
+from sample_chunks import make_context
 
 STATES: tuple[TurnState, ...] = get_args(TurnState)
 LEGAL: dict[str, set[str]] = {

@@ -5,7 +5,6 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_chunks import make_context
 
 from askbook.retrieval.calibration import (
     Calibration,
@@ -14,6 +13,7 @@ from askbook.retrieval.calibration import (
     shipped_calibrations,
 )
 from askbook.retrieval.judging import Judgement
+from sample_chunks import make_context
 
 BUILTIN = "askbook-embed/384/4e463293ff19/query: "
 

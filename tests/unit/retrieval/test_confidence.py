@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_chunks import make_context
 
 from askbook.config import ConfidenceSettings
 from askbook.retrieval.calibration import Calibration
 from askbook.retrieval.confidence import ConfidenceMetrics, assess
+from sample_chunks import make_context
 
 # Without features the probability is the prior alone: levels can be set exactly.
 EMPTY = Calibration(fingerprint=None, features=(), weights=(), intercept=0.0, prior=0.5)
@@ -113,7 +113,10 @@ def test_the_numbers_of_the_levels_are_settings() -> None:
     assert by_calibration(0.5, high=0.5, medium=0.4, low=0.3).confidence_level == "high"
 
 
-@given(scores=st.lists(st.floats(0, 1), max_size=10), policy=st.sampled_from(["calibrated", "threshold"]))
+@given(
+    scores=st.lists(st.floats(0, 1), max_size=10),
+    policy=st.sampled_from(["calibrated", "threshold"]),
+)
 def test_numbers_stay_in_their_bounds(scores: list[float], policy: str) -> None:
     chosen = settings(policy=policy, similarity_threshold=0.0)
     metrics = assess(make_context(scores, diversity=0.4), chosen, EMPTY)

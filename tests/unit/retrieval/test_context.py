@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_chunks import make_context, make_result
 
 from askbook.retrieval.context import sources_footer
 from askbook.retrieval.query import SearchQuery
+from sample_chunks import make_context, make_result
 
 scores = st.lists(st.floats(0, 1), max_size=10)
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from sample_chunks import make_result
 
 from askbook.errors import InvalidInput
 from askbook.retrieval.query import SearchQuery, check_question
+from sample_chunks import make_result
 
 
 def query(**given: Any) -> SearchQuery:

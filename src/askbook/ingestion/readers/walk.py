@@ -2,11 +2,13 @@
 
 import os
 import re
+from functools import lru_cache
 from pathlib import Path
 
 from askbook.ingestion.readers.base import Discovery
 
 SUFFIXES = (".md", ".mdx", ".markdown")
+_DIGITS = re.compile(r"(\d+)")
 _SKIPPED_FOLDERS = frozenset(("node_modules", "build", "__pycache__"))
 
 
@@ -21,7 +23,7 @@ def walk(root: Path, partial_prefix: str | None) -> Discovery:
 
     def visit(folder: Path, relative: str, ancestors: tuple[Path, ...]) -> None:
         try:
-            entries = sorted(os.scandir(folder), key=lambda entry: natural_key(entry.name))
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
             warnings.append(
                 f"{relative or '.'} cannot be read ({error.strerror}); it was left out."
@@ -60,17 +62,20 @@ def walk(root: Path, partial_prefix: str | None) -> Discovery:
 
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
     """Sorts `2-b` before `10-a`, without regard to case; equal names fall back to their exact form."""
-    parts = re.split(r"(\d+)", name.casefold())
+    parts = _DIGITS.split(name.casefold())
     keys = tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part)
     return (*keys, (2, 0, name))
 
 
 def path_key(path: str) -> tuple[tuple[int, int, tuple[tuple[int, int, str], ...]], ...]:
     """Natural order of paths: within a folder the index page, then files and folders by name."""
-    *folders, name = path.split("/")
+    folder, _, name = path.rpartition("/")
     stem = name.rsplit(".", 1)[0].lower()
     is_index = stem in ("index", "readme", "_index")
-    return (
-        *((0, 1, natural_key(folder)) for folder in folders),
-        (0, 0 if is_index else 1, natural_key(name)),
-    )
+    return (*_folder_key(folder), (0, 0 if is_index else 1, natural_key(name)))
+
+
+@lru_cache(maxsize=1024)
+def _folder_key(folder: str) -> tuple[tuple[int, int, tuple[tuple[int, int, str], ...]], ...]:
+    """Kept, because all files of a folder share it."""
+    return tuple((0, 1, natural_key(name)) for name in folder.split("/")) if folder else ()
