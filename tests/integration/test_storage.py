@@ -25,7 +25,7 @@ from askbook.errors import (
 from askbook.storage.directory import DataDirectory
 from askbook.storage.engine import DATABASE_FILE, open_engine
 from askbook.storage.library import Library
-from askbook.storage.rows import ShelvedBook, ShelvedLesson
+from askbook.storage.rows import ChunkRow, ShelvedBook, ShelvedLesson
 from askbook.storage.tables import metadata
 from askbook.storage.vectors import VectorCache
 from sample_chunks import make_chunk

@@ -178,6 +178,8 @@ _METADATA_VALUES: Callable[[DocumentMetadata], tuple[Any, ...]] = attrgetter(*_M
 
 def _token_count(words: int) -> int:
     return max(1, round(words * TOKENS_PER_WORD))
+
+
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 
