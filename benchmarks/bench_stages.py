@@ -144,7 +144,7 @@ async def search(folder: Path, data_dir: Path) -> dict[str, Any]:
         async def answer(question: str) -> None:
             await askbook.ask(question, WIDE)
 
-        some = questions[:20]
+        some = questions[:10]
         found["judging"] = await _times(judging, some)
         found["judged"] = await _times(judged, some)
         found["ask"] = await _times(answer, some)

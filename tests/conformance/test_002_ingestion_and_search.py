@@ -301,6 +301,27 @@ async def test_an_edit_leaves_no_reference_to_what_is_gone(tmp_path: Path) -> No
             assert payload[name] is None or payload[name] in points
 
 
+@pytest.mark.spec("C110")
+async def test_a_changed_file_is_embedded_again_where_its_text_changed(tmp_path: Path) -> None:
+    folder = tmp_path / "book"
+    write_small_book(folder)
+    async with opened(tmp_path / "data") as mine:
+        await ingest(mine, folder)
+        before = {chunk.embedded_text for chunk in await exported(mine, "book")}
+        gear = folder / "01-gear.md"
+        gear.write_text(gear.read_text().replace("gear of part 2", "cog of part 2"))
+        job = await ingest(mine, folder)
+        now = by_lesson(await exported(mine, "book"))["01-gear.md"]
+        changed = [chunk for chunk in now if chunk.embedded_text not in before]
+        assert job["embedded_chunks"] == len(changed) == 1
+        stored = await mine.index.retrieve([chunk.id for chunk in now], vectors=True)
+        fresh = await mine.embedder.embed_passages([chunk.embedded_text for chunk in now])
+        for chunk, vector in zip(now, fresh, strict=True):
+            found = stored[chunk.id].vector
+            assert found is not None
+            assert float(found @ vector) == pytest.approx(1.0, abs=1e-4)
+
+
 # --- What lies in the index ---
 
 
@@ -331,6 +352,14 @@ async def test_filter_fields_are_indexed_from_the_start(tmp_path: Path) -> None:
     assert kinds == dict.fromkeys(keywords.split(), "keyword") | dict.fromkeys(
         integers.split(), "integer"
     )
+
+
+@pytest.mark.spec("C43")
+async def test_the_book_is_the_tenant_of_the_index(askbook: Askbook) -> None:
+    await askbook.index.count()
+    store: Any = askbook.index
+    params = store._shard.info().payload_schema["book_id"].params
+    assert params.is_tenant is True
 
 
 @pytest.mark.spec("C17", "C56")

@@ -76,7 +76,7 @@ async def test_a_foreign_question_is_declined(client: httpx.AsyncClient) -> None
         ("message", "   "),
         ("message", "x" * 1001),
         ("session_id", "42"),
-        ("session_id", str(uuid.uuid1())),
+        ("session_id", "17b317fa-e144-11f1-8dbc-02fc00000001"),
         ("top_k", 0),
         ("top_k", 11),
         ("similarity_threshold", 1.5),

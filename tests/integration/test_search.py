@@ -142,7 +142,7 @@ async def test_what_the_database_does_not_show_is_not_found(data_dir: Path) -> N
     async with Askbook(load_settings(data_dir=data_dir)) as mine:
         before = await find(mine, top_k=5, mode="dense")
         gone = before[0].chunk.metadata.source_file
-        await mine.library.replace("physical-ai-robotics", [], [gone], {})
+        await mine.library.replace("physical-ai-robotics", [], {}, [gone])
         after = await find(mine, top_k=5, mode="dense")
         assert len(after) == 5
         assert gone not in {result.chunk.metadata.source_file for result in after}

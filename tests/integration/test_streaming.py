@@ -177,7 +177,8 @@ async def test_a_model_that_dribbles_is_given_up_in_time(model: ChatServer) -> N
     model.respond = lambda _: Say(f"{TRUE} " + "And on. " * 500, size=4, pace=0.05)
     async with turns_over(model.url, answer_timeout=3.0) as turns:
         response = await turns.answer(QUERY, BOOK)
-    assert response.answer == "The Falcon arm lifts at most 5 kg at full reach. [1]"
+    said = response.answer.removesuffix(BOOK.disclaimer).rstrip()
+    assert said == "The Falcon arm lifts at most 5 kg at full reach. [1]"
     assert any("broke off" in line for line in response.info)
 
 

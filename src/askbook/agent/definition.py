@@ -1,7 +1,6 @@
 """The agent as the OpenAI Agents SDK knows it. Imported on the first answer a model gives: the SDK is slow to load."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from agents import (
@@ -26,8 +25,6 @@ from askbook.agent.tools import TOOL_DESCRIPTION, TOOL_NAME, RetrievalTool, tool
 from askbook.config import ModelSettings as AnswerModelSettings
 from askbook.config import OpenAISettings
 
-INSTRUCTIONS = Path(__file__).with_name("instructions.md")
-REPAIR = Path(__file__).with_name("repair.md")
 RETRIES = 2
 NO_KEY = "none"
 """Local servers take any key, but the client insists on one."""

@@ -1,11 +1,10 @@
 """Runs the model on one question and lets out only what the book supports."""
 
 import asyncio
-import json
 import re
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,17 +14,20 @@ import structlog
 from askbook.agent.claims import Claim, ClaimCutter, cut_claims
 from askbook.agent.events import AnswerEnded, AnswerEvent, SentenceVerified, SourcesFound
 from askbook.agent.guardrails import MAX_DRAFT, is_refusal
+from askbook.agent.prompting import (
+    Asked,
+    first_input,
+    instructions_for,
+    repair_prompt,
+    secrets_of,
+)
 from askbook.agent.sources import Sources
-from askbook.agent.tools import TOOL_NAME, RetrievalTool, format_tool_response
+from askbook.agent.tools import RetrievalTool
 from askbook.agent.verifying import Rejected, Verified, Verifier
-from askbook.book import Book
 from askbook.config import ModelSettings, OpenAISettings
 from askbook.errors import AskbookError, ServiceUnavailable
 from askbook.remote import Breaker
-from askbook.retrieval.context import RetrievalContext
-from askbook.retrieval.history import Message, newest_that_fit
 from askbook.retrieval.judging import Judge
-from askbook.retrieval.query import SearchQuery
 from askbook.retrieval.search import Searcher
 from askbook.retrieval.terms import content_terms
 
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-FIRST_CALL = "call_first"
 MAX_REPAIRED = 12
 """Sentences a model is asked to write again; a draft with more is not worth it."""
 UNREACHABLE = "The model could not be reached; this answer quotes the book instead."
@@ -46,15 +47,6 @@ GENERIC = frozenset(
     "step way follow example below answer option reason part point key main include list summary "
     "short detail thing case order".split()
 )
-LEVELS = {
-    "A1": "The reader is a beginner: short, plain sentences, and the book's own explanation of each term.",
-    "A2": "The reader knows the basics: plain sentences, terms as the book explains them.",
-    "B1": "The reader has some experience: direct sentences, the book's terms.",
-    "B2": "The reader is experienced: compact sentences, the book's terms.",
-    "C1": "The reader is an expert: compact and technical, as the book puts it.",
-    "C2": "The reader is an expert: compact and technical, as the book puts it.",
-}
-
 Piece: TypeAlias = "str | _Searching | _Searched"
 
 
@@ -74,21 +66,6 @@ class ModelFailed(Exception):
     def __init__(self, message: str, *, is_outage: bool) -> None:
         super().__init__(message)
         self.is_outage = is_outage
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """One question with all that may be used to answer it."""
-
-    query: SearchQuery
-    book: Book
-    context: RetrievalContext
-    history: Sequence[Message] = ()
-    selection: str | None = None
-
-    @property
-    def question(self) -> str:
-        return self.query.text
 
 
 @dataclass(slots=True)
@@ -178,8 +155,8 @@ class Tutor:
         boundary = f"BOOK-{secrets.token_hex(8)}"
         sources = progress.sources = Sources(asked.book, asked.context.results)
         sdk = await self._sdk()
-        instructions = self._instructions(sdk, asked, boundary)
-        hidden = (boundary, *_lines_of(instructions))
+        instructions = instructions_for(asked, boundary, self._settings.max_tool_calls)
+        hidden = secrets_of(instructions, boundary)
         verifier = Verifier(sources, self._judge, asked.question, hidden)
         tool = RetrievalTool(
             self._searcher,
@@ -190,7 +167,7 @@ class Tutor:
         )
         turn = sdk.Turn(tool, hidden)
         yield SourcesFound(sources.listed())
-        given = _first_input(asked, sources, boundary)
+        given = first_input(asked, sources, boundary)
         cutter = ClaimCutter()
         async with aclosing(self._draft(sdk, instructions, given, turn, progress)) as pieces:
             async for piece in pieces:
@@ -249,15 +226,8 @@ class Tutor:
         if len(refused) > MAX_REPAIRED:
             progress.rejected = refused
             return
-        prompt = _filled(
-            sdk.REPAIR.read_text(encoding="utf-8"),
-            sentences="\n".join(f"- {r.claim.text} ({' '.join(r.reasons)})" for r in refused),
-            refusal=asked.book.refusal,
-            boundary=boundary,
-            context=_formatted(sources, boundary),
-            question=asked.question,
-        )
-        instructions = self._instructions(sdk, asked, boundary)
+        prompt = repair_prompt(asked, sources, boundary, refused)
+        instructions = instructions_for(asked, boundary, 0)
         try:
             text = await self._rewritten(sdk, instructions, prompt, turn, progress)
         except ModelFailed:
@@ -356,54 +326,6 @@ class Tutor:
         progress.tokens += _tokens(result.context_wrapper.usage)
         return str(result.final_output)[:MAX_DRAFT]
 
-    def _instructions(self, sdk: Any, asked: Asked, boundary: str) -> str:
-        levels = asked.query.proficiency_levels or ()
-        return _filled(
-            sdk.INSTRUCTIONS.read_text(encoding="utf-8"),
-            title=asked.book.title,
-            searches=str(self._settings.max_tool_calls),
-            refusal=asked.book.refusal,
-            boundary=boundary,
-            level=LEVELS[max(levels)] if levels else "Write for a reader who is learning this.",
-        )
-
-
-def _first_input(asked: Asked, sources: Sources, boundary: str) -> list[Any]:
-    """Earlier messages, the question, and the first retrieval as a tool call with its result."""
-    items: list[Any] = [
-        {"role": message.role, "content": _unmarked(message.content)}
-        for message in newest_that_fit(asked.history)
-    ]
-    question = f"USER QUESTION: {asked.question}"
-    if asked.selection:
-        question = f"The reader marked this passage:\n<<{boundary}\n{asked.selection}\n{boundary}>>\n\n{question}"
-    items.append({"role": "user", "content": question})
-    arguments = {"query": asked.question, "top_k": asked.query.limit}
-    items.append(
-        {
-            "type": "function_call",
-            "call_id": FIRST_CALL,
-            "name": TOOL_NAME,
-            "arguments": json.dumps(arguments, ensure_ascii=False),
-        }
-    )
-    found = format_tool_response(asked.question, list(sources), boundary=boundary)
-    items.append({"type": "function_call_output", "call_id": FIRST_CALL, "output": found})
-    return items
-
-
-def _formatted(sources: Sources, boundary: str) -> str:
-    lines: list[str] = []
-    for number, result in sources:
-        text = result.text.replace(boundary, "")
-        lines += [
-            f"[{number}] Source: {result.url}",
-            f"    Score: {result.score:.2f}",
-            f"    Content: {text}",
-            "",
-        ]
-    return "\n".join(lines)
-
 
 def _sentence(verified: Verified, progress: _Progress) -> SentenceVerified:
     joint = verified.claim.joint
@@ -430,20 +352,6 @@ def _removed_note(count: int) -> tuple[str, ...]:
         return ()
     noun, verb = ("sentence", "was") if count == 1 else ("sentences", "were")
     return (f"{count} {noun} {verb} removed: the book does not support them.",)
-
-
-def _filled(template: str, **values: str) -> str:
-    """A prompt with its blanks filled; braces inside a value are left alone."""
-    return re.sub(r"\{(\w+)\}", lambda m: values.get(m.group(1), m.group()), template)
-
-
-def _lines_of(instructions: str) -> list[str]:
-    """Lines of the instructions that no answer repeats by chance."""
-    return [line.strip("- ") for line in instructions.splitlines() if len(line) > 60]
-
-
-def _unmarked(text: str) -> str:
-    return re.sub(r"\s?\[\d{1,3}\]", "", text)
 
 
 def _tokens(usage: Any) -> int:

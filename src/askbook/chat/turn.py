@@ -9,8 +9,9 @@ from typing import Literal, TypeAlias
 
 from askbook.agent.events import AnswerEnded, SentenceVerified, SourcesFound
 from askbook.agent.extractive import MODEL, answer_extractively
+from askbook.agent.prompting import Asked
 from askbook.agent.response import AgentResponse, Citation, cite
-from askbook.agent.run import Asked, Tutor
+from askbook.agent.run import Tutor
 from askbook.book import Book
 from askbook.chat.selection import Marked, find_marked, is_about_the_mark
 from askbook.config import ConfidenceSettings

@@ -14,6 +14,7 @@ from askbook.book import DocumentChunk, EmbeddedChunk, content_hash
 from askbook.errors import InvalidInput
 from sample_chunks import MOMENT, TEXT, make_chunk, make_metadata
 
+OTHER_ID = "3f0d5f0e-7c86-4a3a-9c6e-0a4c1f1f4b11"
 BAD_METADATA: list[tuple[str, Any, str]] = [
     ("book_id", "", "non-empty"),
     ("module", "", "non-empty"),
@@ -49,10 +50,10 @@ def test_metadata_names_the_field_the_value_and_what_is_allowed(
     [
         {"total_chunks": 0},
         {"chunk_index": -1, "total_chunks": 3},
-        {"chunk_index": 3, "total_chunks": 3, "prev_chunk_id": str(uuid.uuid4())},
-        {"chunk_index": 0, "total_chunks": 2, "prev_chunk_id": str(uuid.uuid4())},
+        {"chunk_index": 3, "total_chunks": 3, "prev_chunk_id": OTHER_ID},
+        {"chunk_index": 0, "total_chunks": 2, "prev_chunk_id": OTHER_ID},
         {"chunk_index": 1, "total_chunks": 2, "prev_chunk_id": None},
-        {"chunk_index": 1, "total_chunks": 2, "next_chunk_id": str(uuid.uuid4())},
+        {"chunk_index": 1, "total_chunks": 2, "next_chunk_id": OTHER_ID},
         {"chunk_index": 0, "total_chunks": 2, "next_chunk_id": None},
         {"chunk_index": 1, "total_chunks": 2, "prev_chunk_id": "not-a-uuid"},
         {"chunk_index": 0, "total_chunks": 2, "next_chunk_id": "not-a-uuid"},

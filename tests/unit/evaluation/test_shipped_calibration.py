@@ -26,7 +26,9 @@ def retrieval(background: tuple[float, ...], judged: float | None = None) -> Ret
 
 @pytest.mark.parametrize("judged", [True, False])
 @pytest.mark.parametrize("fingerprint", [FITTED, "another/384/1"])
-def test_every_embedder_has_a_calibration_with_and_without_judge(fingerprint: str, judged: bool) -> None:
+def test_every_embedder_has_a_calibration_with_and_without_judge(
+    fingerprint: str, judged: bool
+) -> None:
     chosen = choose_calibration(fingerprint, judged=judged)
     assert bool(JUDGED & set(chosen.features)) == judged
     assert chosen.fingerprint in (fingerprint, None)
@@ -44,7 +46,8 @@ def test_the_scale_of_an_embedder_does_not_matter_to_an_unknown_ones_calibration
     narrow = tuple(0.5 + score / 10 for score in wide)
     chosen = choose_calibration("another/384/1", judged=True)
     first, second = (
-        chosen.probability(features_of(retrieval(scores, judged=1.0)), 0.85) for scores in (wide, narrow)
+        chosen.probability(features_of(retrieval(scores, judged=1.0)), 0.85)
+        for scores in (wide, narrow)
     )
     assert first == pytest.approx(second)
 
@@ -59,11 +62,19 @@ def test_a_judge_that_likes_a_passage_raises_the_probability() -> None:
     scores = tuple(0.8 - 0.005 * i for i in range(50))
     chosen = choose_calibration(FITTED, judged=True)
     low, high = (
-        chosen.probability(features_of(retrieval(scores, judged=value)), 0.85) for value in (-6.0, 4.0)
+        chosen.probability(features_of(retrieval(scores, judged=value)), 0.85)
+        for value in (-6.0, 4.0)
     )
     assert low < high
 
 
 def test_a_higher_prior_raises_the_probability() -> None:
-    chosen, values = choose_calibration(FITTED, judged=True), features_of(retrieval((0.7, 0.6, 0.5), 0.0))
-    assert chosen.probability(values, 0.5) < chosen.probability(values, 0.85) < chosen.probability(values, 0.95)
+    chosen, values = (
+        choose_calibration(FITTED, judged=True),
+        features_of(retrieval((0.7, 0.6, 0.5), 0.0)),
+    )
+    assert (
+        chosen.probability(values, 0.5)
+        < chosen.probability(values, 0.85)
+        < chosen.probability(values, 0.95)
+    )
