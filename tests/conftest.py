@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -107,7 +107,7 @@ def serve() -> Callable[[Settings], AbstractAsyncContextManager[httpx.AsyncClien
 
 
 @asynccontextmanager
-async def serving(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
+async def serving(settings: Settings) -> AsyncGenerator[httpx.AsyncClient]:
     from askbook.api.app import create_app
 
     app = create_app(settings)

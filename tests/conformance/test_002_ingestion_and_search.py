@@ -2,7 +2,7 @@
 
 import hashlib
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,7 +61,7 @@ def write_small_book(folder: Path) -> None:
 
 
 @asynccontextmanager
-async def opened(data_dir: Path) -> AsyncIterator[Askbook]:
+async def opened(data_dir: Path) -> AsyncGenerator[Askbook]:
     async with Askbook(load_settings(data_dir=data_dir)) as askbook:
         yield askbook
 

@@ -211,7 +211,7 @@ async def test_the_same_text_twice_is_found_once(tmp_path: Path) -> None:
 
 
 def fixed(scores: tuple[float, ...], **given: Any) -> ConfidenceMetrics:
-    values = {"similarity_threshold": 0.0} | given
+    values: dict[str, Any] = {"similarity_threshold": 0.0} | given
     chosen = {name: value for name, value in values.items() if value is not None}
     nothing = Calibration(fingerprint=None, features=(), weights=(), intercept=0.0, prior=0.5)
     return assess(make_context(scores), ConfidenceSettings(policy="threshold", **chosen), nothing)  # pyright: ignore[reportCallIssue]  # by field name

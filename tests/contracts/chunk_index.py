@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,21 @@ BOOKS = ("robots", "cooking")
 # Invented words: no stemmer or stop list changes them.
 WORDS = ("zorbal", "quimdox", "fenwark", "plutzim", "grobnat", "yskelm")
 ABSENT = "xolptar"
+
+SINGLE_FILTERS: list[dict[str, Any]] = [
+    *({"hardware_tier": tier} for tier in (1, 2, 3)),
+    {"module": "ros2"},
+    {"chapter_min": 2},
+    {"chapter_max": 1},
+    {"chapter_min": 1, "chapter_max": 2},
+    {"chapter_min": 2, "chapter_max": 2},
+    {"lesson": 0},
+    {"lesson": 2},
+    {"proficiency_levels": ("A2",)},
+    {"proficiency_levels": ("A1", "B1")},
+    {"layer": "L3"},
+    {"module": "intro", "hardware_tier": 2, "layer": "L1"},
+]
 
 OpenIndex = Callable[..., Awaitable[ChunkIndex]]
 
@@ -73,7 +89,7 @@ class ChunkIndexContract:
         chunk = make_chunk()
         await index.upsert([make_point(chunk, seed=1, words="zorbal")])
         renewed = make_point(chunk, seed=2, words="quimdox")
-        await index.upsert([IndexPoint(**{**fields(renewed), "payload": {"book_id": "robots"}})])
+        await index.upsert([replace(renewed, payload={"book_id": "robots"})])
         assert await index.count() == 1
         [stored] = (await index.retrieve([chunk.id], vectors=True)).values()
         assert stored.payload == {"book_id": "robots"}
@@ -186,12 +202,37 @@ class ChunkIndexContract:
         scores = [h.score for h in hits.sparse]
         assert scores == sorted(scores, reverse=True)
 
-    @settings(max_examples=30)
+    @pytest.mark.parametrize("conditions", SINGLE_FILTERS, ids=str)
+    async def test_each_filter_finds_exactly_its_chunks(
+        self, index: ChunkIndex, conditions: dict[str, Any]
+    ) -> None:
+        points = [make_point(c, seed=n) for n, c in enumerate(grid_of_chunks())]
+        await index.upsert(points)
+        where = ChunkFilter("robots", **conditions)
+        mine = {p.chunk_id for p in points if p.payload["book_id"] == "robots"}
+        expected = {p.chunk_id for p in points if matches(p.payload, where)}
+        assert set() < expected < mine, (
+            "a filter that excludes nothing, or everything, shows nothing"
+        )
+        hits = await index.search(where, vector=unit_vector(1), text="zorbal", limit=200)
+        assert set(ids(hits.dense)) == set(ids(hits.sparse)) == expected
+
+    async def test_a_parent_finds_its_lesson(self, index: ChunkIndex) -> None:
+        chunks = grid_of_chunks()
+        await index.upsert([make_point(c, seed=n) for n, c in enumerate(chunks)])
+        parent = next(c for c in chunks if c.metadata.book_id == "robots").metadata.parent_doc_id
+        where = ChunkFilter("robots", parent_doc_id=parent)
+        hits = await index.search(where, vector=unit_vector(1), text=None, limit=200)
+        expected = {c.id for c in chunks if c.metadata.parent_doc_id == parent}
+        assert set(ids(hits.dense)) == expected
+        assert len(expected) > 1
+
+    @settings(max_examples=100)
     @given(data=st.data())
     async def test_filters_agree_with_the_rule_in_plain_code(self, data: st.DataObject) -> None:
         """`ChunkFilter.admits`, which the database's answers are checked by, is the same rule."""
-        chunk = data.draw(chunk_strategy())
-        where = data.draw(filter_strategy([chunk]))
+        chunk, other = data.draw(chunk_strategy()), data.draw(chunk_strategy())
+        where = data.draw(filter_strategy([chunk, other]))
         assert where.admits(chunk.metadata) == matches(chunk.to_payload(), where)
 
     async def test_gives_only_the_rankings_that_are_asked_for(self, index: ChunkIndex) -> None:
@@ -323,8 +364,8 @@ class ChunkIndexContract:
 
 
 def unit_vector(seed: int) -> Vector:
-    vector = np.random.default_rng(seed).normal(size=DIMENSION).astype(np.float32)
-    return vector / np.linalg.norm(vector)
+    vector = np.random.default_rng(seed).normal(size=DIMENSION)
+    return (vector / np.linalg.norm(vector)).astype(np.float32)
 
 
 def make_point(chunk: DocumentChunk, *, seed: int = 0, words: str = "zorbal") -> IndexPoint:
@@ -350,10 +391,6 @@ def ids(hits: Sequence[Hit]) -> list[str]:
     return [hit.chunk_id for hit in hits]
 
 
-def fields(point: IndexPoint) -> dict[str, Any]:
-    return {name: getattr(point, name) for name in ("chunk_id", "vector", "sparse_text", "payload")}
-
-
 def words_of(chunk: DocumentChunk) -> str:
     return chunk.text.removeprefix("Text: ")
 
@@ -377,20 +414,45 @@ def chunk_strategy() -> st.SearchStrategy[DocumentChunk]:
 
 
 def filter_strategy(chunks: Sequence[DocumentChunk]) -> st.SearchStrategy[ChunkFilter]:
-    parents = [c.metadata.parent_doc_id for c in chunks] or [str(uuid.uuid4())]
-    return st.builds(
-        ChunkFilter,
-        book_id=st.sampled_from(BOOKS),
-        hardware_tier=st.none() | st.integers(1, 4),
-        module=st.none() | st.sampled_from(["intro", "ros2"]),
-        chapter_min=st.none() | st.integers(0, 3),
-        chapter_max=st.none() | st.integers(0, 3),
-        lesson=st.none() | st.integers(0, 2),
-        proficiency_levels=st.none()
-        | st.lists(st.sampled_from(PROFICIENCY_LEVELS[:3]), min_size=1, max_size=2).map(tuple),
-        layer=st.none() | st.sampled_from(TEACHING_LAYERS),
-        parent_doc_id=st.none() | st.sampled_from(parents),
-    )
+    """Up to three conditions, taken from one of the chunks, so that they hold for some and not for all."""
+    pool = list(chunks) or [make_chunk()]
+
+    @st.composite
+    def drawn(draw: st.DrawFn) -> ChunkFilter:
+        m = draw(st.sampled_from(pool)).metadata
+        level = draw(st.sampled_from(PROFICIENCY_LEVELS[:3]))
+        conditions: dict[str, Any] = {
+            "hardware_tier": m.hardware_tier,
+            "module": m.module,
+            "chapter_min": m.chapter,
+            "chapter_max": m.chapter,
+            "lesson": m.lesson,
+            "proficiency_levels": tuple(dict.fromkeys((m.proficiency_level, level))),
+            "layer": m.layer,
+            "parent_doc_id": m.parent_doc_id,
+        }
+        names = draw(st.lists(st.sampled_from(sorted(conditions)), max_size=3, unique=True))
+        book_id = draw(st.sampled_from([m.book_id, m.book_id, *BOOKS]))
+        return ChunkFilter(book_id, **{name: conditions[name] for name in names})
+
+    return drawn()
+
+
+def grid_of_chunks() -> list[DocumentChunk]:
+    """Every field takes all its values, independently of the others."""
+    return [
+        make_chunk(
+            f"Text number {n} of the grid.",
+            book_id="robots" if n % 5 else "cooking",
+            module=("intro", "ros2")[n // 2 % 2],
+            chapter=n // 3 % 4,
+            lesson=n // 7 % 3,
+            hardware_tier=n % 4 + 1,
+            proficiency_level=PROFICIENCY_LEVELS[n // 4 % 3],
+            layer=TEACHING_LAYERS[n // 6 % 4],
+        )
+        for n in range(90)
+    ]
 
 
 def matches(payload: dict[str, Any], where: ChunkFilter) -> bool:

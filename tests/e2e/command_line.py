@@ -8,7 +8,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +53,7 @@ def askbook(*arguments: str | Path, data_dir: Path | None = None, **env: str) ->
 
 
 @contextmanager
-def serving(data_dir: Path) -> Iterator[str]:
+def serving(data_dir: Path) -> Generator[str]:
     """`askbook serve` on a free port; gives its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -56,10 +56,11 @@ async def test_nine_in_ten_foreign_questions_are_declined(answers: Answered) -> 
     assert len(answered) <= 0.1 * len(asked), answered
 
 
-async def test_most_answerable_questions_are_answered(answers: Answered) -> None:
+async def test_declining_is_not_the_rule(answers: Answered) -> None:
+    """No quality bar, which `askbook eval` measures: it keeps the bar above from being met by silence."""
     asked = of_kind(answers, "answerable")
     declined = [row["question"] for row, answer in asked if not answer["should_answer"]]
-    assert len(declined) <= 0.2 * len(asked), declined
+    assert len(declined) <= 0.5 * len(asked), declined
 
 
 async def test_a_refusal_is_honest_and_bare(answers: Answered) -> None:

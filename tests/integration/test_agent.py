@@ -275,6 +275,14 @@ async def test_orders_inside_a_chunk_never_reach_the_reader(obeyed: str) -> None
     assert said == "The Falcon arm lifts at most 5 kg at full reach. [1]"
 
 
+async def test_orders_inside_a_chunk_are_not_quoted_either() -> None:
+    shelf = Shelf(first=(INJECTED, CONTROLLER))
+    response, _ = await ask(ConnectionError("down"), shelf=shelf)
+    assert response.should_answer
+    for word in ("evil", "9000", "IGNORE", "banned", "broken", "SYSTEM"):
+        assert word not in response.answer
+
+
 async def test_boundaries_and_instructions_are_not_repeated() -> None:
     def leak(call: Any) -> Any:
         boundary = json.loads(call.input[-1]["output"])["results"][0]["chunk_text"].splitlines()[0]

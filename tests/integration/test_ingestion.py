@@ -1,5 +1,6 @@
 """Ingesting a folder that changes: what is read, what is embedded, what stays when something fails."""
 
+import io
 import os
 import shutil
 import subprocess
@@ -241,7 +242,7 @@ async def test_a_title_change_that_was_interrupted_is_finished(folder: Path, pla
         for each in (folder / "robots").iterdir():
             # Long enough that every lesson is a batch of its own.
             if each.name != "index.md":
-                each.write_text(lesson(each.stem, *(f"Part {i}" for i in range(33))))
+                each.write_text(lesson(each.stem, *(f"Part {i}" for i in range(70))))
         await shelf.ingest(folder)
         write(folder, {"robots/index.md": lesson("Automata", "What they are")})
         events = shelf.pipeline.run(folder)
@@ -268,7 +269,7 @@ async def test_a_manifest_change_taken_back_in_the_middle_leaves_no_trace(
 ) -> None:
     async with open_shelf(place / "data") as shelf:
         for each in (folder / "robots").iterdir():
-            each.write_text(lesson(each.stem, *(f"Part {i}" for i in range(33))))
+            each.write_text(lesson(each.stem, *(f"Part {i}" for i in range(70))))
         await shelf.ingest(folder)
         write(folder, {"askbook.toml": 'id = "book"\nbase_url = "https://example.org/docs"\n'})
         events = shelf.pipeline.run(folder)
@@ -344,15 +345,16 @@ async def test_links_in_circles(folder: Path, place: Path) -> None:
 
 
 def unreadable(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    """Reading these files fails; permissions would not stop root."""
-    real = Path.read_bytes
+    """Opening these files fails; permissions would not stop root."""
+    real = io.open
 
-    def read_bytes(path: Path) -> bytes:
-        if path.name in names:
-            raise PermissionError(13, "Permission denied", str(path))
-        return real(path)
+    def denied(file: Any, *args: Any, **kwargs: Any) -> Any:
+        if Path(file).name in names:
+            raise PermissionError(13, "Permission denied", str(file))
+        return real(file, *args, **kwargs)
 
-    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    monkeypatch.setattr("builtins.open", denied)
+    monkeypatch.setattr("io.open", denied)
 
 
 async def test_unreadable_file_keeps_its_old_content_and_is_retried(
@@ -495,7 +497,7 @@ async def test_embedder_that_fails_half_way(place: Path) -> None:
             )
             write(folder, {f"m/{i:02}-l.md": text})
         known = len(shelf.embedder.texts)
-        shelf.embedder.fail_after = shelf.embedder.calls + 2
+        shelf.embedder.fail_after = shelf.embedder.calls + 1
         with pytest.raises(RuntimeError, match="out of order"):
             await shelf.ingest(folder)
         now = await shelf.contents()

@@ -13,6 +13,7 @@ from askbook.bootstrap import Askbook, Scope
 from askbook.config import load_settings
 from askbook.errors import EmbedderMismatch, InvalidInput, NotFound
 from askbook.retrieval.query import SearchResult
+from askbook.retrieval.search import JUDGED
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sample")]
 
@@ -53,10 +54,14 @@ async def test_sparse_results_hold_a_word_of_the_question(askbook: Askbook) -> N
     assert await find(askbook, "xyzzyqwert", mode="sparse") == ()
 
 
-async def test_the_judge_puts_the_answer_before_what_only_sounds_alike(askbook: Askbook) -> None:
-    results = await find(askbook, top_k=8)
-    assert results[0].explanation.judged is not None
-    assert results[0].chunk.metadata.source_file == "02-ros2/01-nodes-and-topics.mdx"
+async def test_the_judge_looks_at_the_best_and_they_stay_ahead(askbook: Askbook) -> None:
+    results = await find(askbook, top_k=12)
+    judged = [result.explanation.judged is not None for result in results]
+    assert judged == [True] * JUDGED + [False] * (12 - JUDGED)
+    # What the judge saw is ordered by its rank and the judge's word together, not by rank alone.
+    [before] = [[r.chunk_id for r in results[:JUDGED]]]
+    _, dense = await askbook.search(QUESTION, top_k=12, mode="dense")
+    assert before != [result.chunk_id for result in dense.results[:JUDGED]]
 
 
 @pytest.mark.parametrize("top_k", [1, 3, 20, 100])

@@ -214,7 +214,9 @@ async def test_a_client_who_goes_away_cancels_the_model_call(model: ChatServer) 
     model.script = [Say(f"{TRUE} " + "More and more. " * 500, pace=0.02)]
     async with turns_over(model.url) as turns:
         running: Any = SimpleNamespace(stream=lambda *_, **__: turns.stream(QUERY, BOOK))
-        body: Any = event_stream(chat._events(ChatRequest(message="What?"), running)).body_iterator
+        body: Any = event_stream(
+            chat._events(ChatRequest.model_validate({"message": "What?"}), running)
+        ).body_iterator
         async for event in body:
             if event.startswith(b"event: sentence"):
                 break

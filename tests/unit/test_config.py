@@ -138,6 +138,13 @@ def test_secrets_are_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "hunter2" in url.get_secret_value()
 
 
+def test_a_secret_that_is_wrong_is_not_shown_either() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(database_url=["hunter2"])
+    assert caught.value.message.startswith("ASKBOOK_DATABASE_URL = ********: ")
+    assert "hunter2" not in str(caught.value)
+
+
 def test_settings_cannot_be_changed() -> None:
     settings = load_settings()
     with pytest.raises(Exception, match="frozen"):

@@ -89,7 +89,12 @@ class RetrievalTool:
             return format_tool_response(query, (), error="query: must not be empty.")
         self.calls += 1
         try:
-            again = replace(self._bound, text=query[:MAX_QUESTION], limit=top_k)
+            again = replace(
+                self._bound,
+                text=query[:MAX_QUESTION],
+                limit=top_k,
+                min_relevance=max(self._bound.min_relevance, similarity_threshold),
+            )
             context = await self._searcher.search(again)
         except AskbookError as error:
             return format_tool_response(query, (), error=error.message)
@@ -97,8 +102,8 @@ class RetrievalTool:
             # A traceback would hold the question.
             log.error("retrieval_tool_failed", kind=type(error).__name__)
             return format_tool_response(query, (), error="The search failed.")
-        kept = [r for r in context.results if r.relevance >= similarity_threshold]
-        return format_tool_response(query, self._sources.add(kept), boundary=self._boundary)
+        numbered = self._sources.add(context.results)
+        return format_tool_response(query, numbered, boundary=self._boundary)
 
 
 def format_tool_response(

@@ -35,7 +35,9 @@ async def find_marked(searcher: Searcher, query: SearchQuery, selected_text: str
     if not wanted:
         return Marked((), 0.0)
     text = " ".join(wanted)[:MAX_QUESTION]
-    lookup = replace(query, text=text, limit=CANDIDATES, mode="sparse")
+    lookup = replace(
+        query, text=text, limit=CANDIDATES, mode="sparse", min_relevance=0.0, min_score=0.0
+    )
     found = await searcher.search(lookup)
     held = {result.chunk_id: _held(wanted, _words(result.text)) for result in found.results}
     together = set[int]().union(*held.values())

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from askbook.agent.events import AnswerEnded, SentenceVerified, SourcesFound
 from askbook.agent.extractive import MODEL, answer_extractively
+from askbook.agent.guardrails import gives_orders, orders_in
 from askbook.agent.prompting import Asked
 from askbook.agent.response import AgentResponse, Citation, cite
 from askbook.agent.run import Tutor
@@ -286,9 +287,14 @@ class ChatTurns:
             return
         yield SourcesFound(answer.citations)
         by_number = {citation.n: citation for citation in answer.citations}
+        texts = {result.chunk_id: result.text for result in answer.cited}
+        is_first = True
         for joint, text, numbers in _pieces(answer.text):
             citations = tuple(by_number[n] for n in numbers if n in by_number)
-            yield SentenceVerified(text, joint, citations)
+            if any(_is_order(text, texts[citation.chunk_id]) for citation in citations):
+                continue
+            yield SentenceVerified(text, "" if is_first else joint, citations)
+            is_first = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +359,13 @@ def _pieces(text: str) -> Iterator[tuple[str, str, list[int]]]:
     if rest := text[position:].strip():
         gap = text[position:]
         yield gap[: len(gap) - len(gap.lstrip())], rest, []
+
+
+def _is_order(quoted: str, passage: str) -> bool:
+    """Whether a quotation comes from a paragraph that speaks to an assistant instead of to the reader."""
+    words = _MARKED_END.sub("", quoted).removeprefix("- ").strip()
+    at = passage.find(words.splitlines()[0][:80]) if words else -1
+    return gives_orders(words) or any(start <= at < end for start, end in orders_in(passage))
 
 
 def _merged(

@@ -40,6 +40,7 @@ fragments = st.lists(
             "Ends with e.g. an abbreviation. Then more",
             "- an item",
             "  continued",
+            "   Indented prose.  ",
             "* ",
             "1. numbered",
             "| a | b |",
@@ -70,6 +71,8 @@ def check(text: str) -> list[Unit]:
     for unit in units:
         assert unit.text == text[unit.start : unit.end]
         assert unit.text.strip()
+        if unit.kind in ("sentence", "item"):
+            assert unit.text == unit.text.strip()
         assert unit.start >= end, "units overlap or are out of order"
         end = unit.end
     return units

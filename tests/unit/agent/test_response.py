@@ -7,7 +7,7 @@ import pytest
 
 from askbook.agent.response import AgentResponse, cite
 from askbook.book import Book
-from askbook.config import ConfidenceSettings
+from askbook.config import load_settings
 from askbook.errors import InvalidInput
 from askbook.retrieval.calibration import Calibration
 from askbook.retrieval.confidence import assess
@@ -23,7 +23,7 @@ def response(**given: Any) -> AgentResponse:
         "query": "How do nodes talk?",
         "book_id": "robots",
         "model": "extractive",
-        "metrics": assess(make_context((0.9,)), ConfidenceSettings(), calibration),
+        "metrics": assess(make_context((0.9,)), load_settings().confidence, calibration),
         "state": "completed",
     } | given
     return AgentResponse(**values)

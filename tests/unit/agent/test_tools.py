@@ -131,6 +131,12 @@ async def test_filters_stay_those_of_the_reader() -> None:
     assert searcher.queries[0].book_id == "robots"
 
 
+async def test_the_threshold_and_top_k_reach_the_search() -> None:
+    retrieval, searcher = tool()
+    await retrieval.invoke('{"query": "x y", "top_k": 7, "similarity_threshold": 0.4}')
+    assert (searcher.queries[0].limit, searcher.queries[0].min_relevance) == (7, 0.4)
+
+
 def test_an_error_never_comes_with_results() -> None:
     document = json.loads(format_tool_response("q", [(1, make_result())], error="no"))
     assert (document["results"], document["total_results"]) == ([], 0)

@@ -10,7 +10,8 @@ from sample_chunks import make_result
 
 
 def query(**given: Any) -> SearchQuery:
-    return SearchQuery(**{"text": "How do nodes talk?", "book_id": "robots"} | given)
+    values: dict[str, Any] = {"text": "How do nodes talk?", "book_id": "robots"} | given
+    return SearchQuery(**values)
 
 
 def test_defaults() -> None:
