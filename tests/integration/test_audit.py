@@ -365,7 +365,7 @@ def command(
     place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., tuple[int, str]]:
     """Runs a command with the null embedder: its exit code and what it printed."""
-    monkeypatch.setattr("askbook.bootstrap.BuiltinEmbedder", NullEmbedder)
+    monkeypatch.setattr("askbook.bootstrap.parts.BuiltinEmbedder", NullEmbedder)
 
     def run(*arguments: str) -> tuple[int, str]:
         code = _run([*arguments, "--data-dir", str(place / "data")])

@@ -220,11 +220,11 @@ def test_a_missing_extra_is_named_with_the_command(
     monkeypatch.delitem(sys.modules, "askbook.index.server")
     monkeypatch.delitem(sys.modules, "askbook.index.server_errors")
     monkeypatch.setitem(sys.modules, "qdrant_client", None)
-    from askbook.bootstrap import _embedder, _index
+    from askbook.bootstrap.parts import make_embedder, make_index
 
     settings = settings_for(tmp_path, qdrant_url="http://127.0.0.1:6333")
     with pytest.raises(ConfigurationError, match="qdrant_client") as caught:
-        _index(settings, _embedder(settings).fingerprint)
+        make_index(settings, make_embedder(settings).fingerprint)
     assert "pip install 'askbook[server]'" in caught.value.suggestion
 
 

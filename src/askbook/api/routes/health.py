@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from askbook.api.dependencies import Running
+from askbook.bootstrap import check_parts
 
 router = APIRouter(tags=["health"])
 
@@ -19,7 +20,7 @@ async def health() -> dict[str, str]:
 @router.get("/ready")
 async def ready(askbook: Running) -> JSONResponse:
     """200 when every part answers, else 503 with the fix for each that does not."""
-    checks = await askbook.checks()
+    checks = await check_parts(askbook)
     body: dict[str, Any] = {
         "status": "ready" if all(check.ok for check in checks) else "unavailable",
         "checks": [asdict(check) for check in checks],

@@ -1,0 +1,8 @@
+"""The composition root: the only place where concrete parts meet. `Askbook` is the library's front door."""
+
+from askbook.bootstrap.askbook import Askbook
+from askbook.bootstrap.diagnosis import Check, check_parts, diagnose
+from askbook.bootstrap.reading import open_library, read_states
+from askbook.bootstrap.scope import Scope
+
+__all__ = ["Askbook", "Check", "Scope", "check_parts", "diagnose", "open_library", "read_states"]

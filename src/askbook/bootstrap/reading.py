@@ -1,0 +1,52 @@
+"""Reads the library beside a running server: only the database is opened, nothing is locked."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from askbook.config import Settings
+from askbook.errors import NotFound
+from askbook.ingestion.state import IngestionState, load_state
+from askbook.storage.engine import DATABASE_FILE, open_engine
+from askbook.storage.library import Library
+
+
+@asynccontextmanager
+async def open_library(settings: Settings) -> AsyncGenerator[Library]:
+    """The library alone, to read from; works beside a running server."""
+    storage = settings.storage
+    if storage.database_url is None and not (storage.data_dir / DATABASE_FILE).exists():
+        raise NotFound("There is no book here yet.", "Ingest one with `askbook ingest PATH`.")
+    url = storage.database_url.get_secret_value() if storage.database_url else None
+    engine = await open_engine(storage.data_dir, url)
+    try:
+        yield Library(engine)
+    finally:
+        await engine.dispose()
+
+
+async def read_states(settings: Settings, book_id: str | None = None) -> list[IngestionState]:
+    """What is indexed, of one book or of all; works beside a running server."""
+    storage = settings.storage
+    if storage.database_url is None and not (storage.data_dir / DATABASE_FILE).exists():
+        known: list[str] = []
+        states: list[IngestionState | None] = []
+    else:
+        url = storage.database_url.get_secret_value() if storage.database_url else None
+        engine = await open_engine(storage.data_dir, url)
+        try:
+            library = Library(engine)
+            known = [shelved.book.book_id for shelved in await library.books()]
+            wanted = known if book_id is None else [book_id]
+            states = [
+                await load_state(library, i, settings.index.qdrant_collection_name) for i in wanted
+            ]
+        finally:
+            await engine.dispose()
+    if book_id is not None and book_id not in known:
+        raise NotFound(
+            f"There is no book {book_id!r}.",
+            f"Known books: {', '.join(known)}."
+            if known
+            else "Ingest one with `askbook ingest PATH`.",
+        )
+    return [state for state in states if state is not None]
