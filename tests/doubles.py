@@ -1,5 +1,6 @@
 """Small stand-ins for slow parts, behind the same protocols."""
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ class NullEmbedder:
         self.texts: list[str] = []
         self.calls = 0
         self.fail_after: int | None = None
+        self.seconds = 0.0
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -34,6 +36,7 @@ class NullEmbedder:
         if self.fail_after is not None and self.calls > self.fail_after:
             raise RuntimeError("the embedder is out of order")
         self.texts.extend(texts)
+        await asyncio.sleep(self.seconds)
         return [self.vector_of(text) for text in texts]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:

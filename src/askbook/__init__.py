@@ -6,7 +6,7 @@ Ask:    question → SearchResult → RetrievalContext + ConfidenceMetrics → a
 
     from askbook import Askbook
     async with Askbook() as book:
-        answer = await book.ask("How do nodes communicate?")
+        answer = await book.ask("What is a VLA model?")
 
 `bootstrap` puts the parts together; `cli` and `api` are the two front ends; `storage` keeps what is visible.
 """

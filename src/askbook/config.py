@@ -259,7 +259,15 @@ def load_settings(**overrides: object) -> Settings:
     ingestion, model = section(IngestionSettings), section(ModelSettings)
     if not (
         model
-        and storage and index and embedder and openai and cohere and retrieval and confidence and server and ingestion
+        and storage
+        and index
+        and embedder
+        and openai
+        and cohere
+        and retrieval
+        and confidence
+        and server
+        and ingestion
     ):
         raise ConfigurationError(
             "\n".join(mistakes), "Correct these settings in the environment or in .env."

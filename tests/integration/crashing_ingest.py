@@ -13,6 +13,7 @@ from sqlalchemy import event
 
 from askbook.book import IngestionMode
 from askbook.index.edge import EdgeIndex
+from askbook.ingestion import preparing
 from doubles import NullEmbedder
 
 
@@ -55,6 +56,7 @@ def ingest(
     folder: Path, data_dir: Path, mode: IngestionMode, last_step: int | None, told: Path
 ) -> None:
     """Ingest and die at `last_step`; without one, finish and tell how many steps it took."""
+    preparing.BATCH_CHUNKS = 16  # more switches to be killed in
     steps = Steps(last_step)
     asyncio.run(_ingest(folder, data_dir, mode, steps))
     told.write_text(str(steps.taken))

@@ -121,7 +121,7 @@ async def test_kill_at_any_moment(
     mode = random.choice(["incremental"] * 6 + ["full", "recreate"])
     for _ in range(random.choice([1, 1, 2])):  # the second kills the recovery
         if random.random() < 0.7:
-            code, _ = run_child(folder, data_dir, mode, last_step=random.randint(1, 90))
+            code, _ = run_child(folder, data_dir, mode, last_step=random.randint(1, 150))
         else:
             code, _ = run_child(folder, data_dir, mode, seconds=random.uniform(0.05, 0.8))
         assert code in (-signal.SIGKILL, 0)
@@ -138,6 +138,6 @@ async def test_an_ingest_takes_the_steps_the_kills_are_drawn_from(place: Path) -
     folder = write(place / BOOK, {name: content(i, 0, random) for i, name in enumerate(LESSONS)})
     code, steps = run_child(folder, place / "data", "incremental")
     assert code == 0
-    assert steps in range(50, 140)
+    assert steps in range(100, 200)
     code, _ = run_child(folder, place / "other", "incremental", last_step=steps)
     assert code == -signal.SIGKILL

@@ -22,7 +22,7 @@ from askbook.errors import (
     StorageFull,
 )
 from askbook.ingestion.planning import PlannedLesson
-from askbook.ingestion.preparing import _Preparer
+from askbook.ingestion.preparing import BATCH_CHUNKS, _Preparer
 from askbook.storage.rows import ShelvedLesson
 from doubles import NullEmbedder
 
@@ -722,12 +722,13 @@ async def test_recreate_embeds_everything_afresh(folder: Path, place: Path) -> N
 
 async def test_texts_of_one_run_are_embedded_once(place: Path) -> None:
     """The same text in several batches under way at once goes to the embedder once."""
-    many = [f"Part {k}" for k in range(40)]
+    many = [f"Part {k}" for k in range(BATCH_CHUNKS)]
     folder = write(place / BOOK, {f"m/{i}-l.md": lesson("Same", *many) for i in range(4)})
     async with open_shelf(place / "data") as shelf:
+        shelf.embedder.seconds = 0.2
         await shelf.ingest(folder)
         texts: Sequence[str] = shelf.embedder.texts
-        assert len(texts) == len(set(texts)) == 40
+        assert len(texts) == len(set(texts)) == BATCH_CHUNKS
 
 
 def test_null_embedder_gives_unit_vectors() -> None:

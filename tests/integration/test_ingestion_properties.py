@@ -6,10 +6,12 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from shelf import BOOK, clean_build, open_shelf, write
 
+from askbook.ingestion import preparing
 from askbook.ingestion.planning import make_plan
 from askbook.ingestion.preparing import prepare
 from askbook.ingestion.readers import open_reader
@@ -73,7 +75,10 @@ def test_any_sequence_of_edits_equals_a_clean_build(
 ) -> None:
     root = Path(tempfile.mkdtemp(prefix="askbook-", dir=MEMORY if MEMORY.is_dir() else None))
     try:
-        asyncio.run(edit_and_compare(root, first, rounds, modes))
+        with pytest.MonkeyPatch.context() as patch:
+            # Small batches: what must be switched in order is not hidden by being switched at once.
+            patch.setattr(preparing, "BATCH_CHUNKS", 2)
+            asyncio.run(edit_and_compare(root, first, rounds, modes))
     finally:
         shutil.rmtree(root)
 
