@@ -50,4 +50,4 @@ class NullEmbedder:
         digest = hashlib.sha256(f"{self._name}\n{text}".encode("utf-8", "surrogatepass")).digest()
         seed = int.from_bytes(digest[:8], "big")
         vector = np.random.default_rng(seed).standard_normal(DIMENSION).astype(np.float32)
-        return vector / np.linalg.norm(vector)
+        return (vector / np.linalg.norm(vector)).astype(np.float32)

@@ -21,6 +21,8 @@ from askbook.errors import (
     InvalidInput,
     StorageFull,
 )
+from askbook.ingestion import preparing
+from askbook.ingestion.events import LessonsSwitched
 from askbook.ingestion.planning import PlannedLesson
 from askbook.ingestion.preparing import BATCH_CHUNKS, _Preparer
 from askbook.storage.rows import ShelvedLesson
@@ -223,6 +225,37 @@ async def test_long_runs_of_moved_slots_are_switched_lesson_by_lesson(place: Pat
         await check_clean(shelf, folder, place)
 
 
+@pytest.mark.parametrize("edit", ["insert", "delete", "exchange"])
+async def test_every_lesson_is_whole_between_any_two_switches(
+    place: Path, monkeypatch: pytest.MonkeyPatch, edit: str
+) -> None:
+    """Also when slots move between lessons that have sections, and thus chunk ids, in common."""
+    monkeypatch.setattr(preparing, "BATCH_CHUNKS", 1)
+    shared = "## Shared\n\n" + "This section stands in every lesson of the book. " * 30
+    lessons = {f"m/{n}.md": lesson(n.upper(), "One", "Two") + shared for n in "bcdefg"}
+    folder = write(place / BOOK, dict(lessons))
+    async with open_shelf(place / "data") as shelf:
+        await shelf.ingest(folder)
+        if edit == "insert":
+            write(folder, {"m/a.md": lesson("A", "One") + shared})
+        elif edit == "delete":
+            (folder / "m/b.md").unlink()
+        else:
+            write(folder, {"m/c.md": lessons["m/e.md"], "m/e.md": lessons["m/c.md"]})
+            (folder / "m/g.md").rename(folder / "m/a.md")
+        switches = 0
+        async for event in shelf.pipeline.run(folder):
+            if isinstance(event, LessonsSwitched):
+                switches += 1
+                for path, record in (await shelf.library.lessons(BOOK)).items():
+                    found = await shelf.library.lesson(BOOK, source_file=path)
+                    assert found is not None
+                    assert len(found[1]) == record.chunk_count
+                    assert {c.metadata.total_chunks for c in found[1]} == {record.chunk_count}
+        assert switches > 1 or edit == "exchange"
+        await check_clean(shelf, folder, place)
+
+
 async def test_a_title_in_the_breadcrumbs_of_others_reads_them_again(
     folder: Path, place: Path
 ) -> None:
@@ -247,7 +280,7 @@ async def test_a_title_change_that_was_interrupted_is_finished(folder: Path, pla
         write(folder, {"robots/index.md": lesson("Automata", "What they are")})
         events = shelf.pipeline.run(folder)
         async for event in events:
-            if type(event).__name__ == "LessonsSwitched":
+            if isinstance(event, LessonsSwitched):
                 break
         await events.aclose()  # pyright: ignore[reportAttributeAccessIssue] an async generator
         assert (await shelf.audit()).found.all() != []
@@ -274,7 +307,7 @@ async def test_a_manifest_change_taken_back_in_the_middle_leaves_no_trace(
         write(folder, {"askbook.toml": 'id = "book"\nbase_url = "https://example.org/docs"\n'})
         events = shelf.pipeline.run(folder)
         async for event in events:
-            if type(event).__name__ == "LessonsSwitched":
+            if isinstance(event, LessonsSwitched):
                 break
         await events.aclose()  # pyright: ignore[reportAttributeAccessIssue] an async generator
         (folder / "askbook.toml").unlink()

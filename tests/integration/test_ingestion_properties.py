@@ -18,24 +18,23 @@ from askbook.ingestion.readers import open_reader
 from doubles import NullEmbedder
 
 MEMORY = Path("/dev/shm")
+# Most have no number: their slots follow their order, and move when one comes or goes.
 NAMES = [
     "index.md",
-    "alpha.md",
-    "beta.mdx",
     "01-one.md",
-    "02-two.md",
     "m/index.md",
-    "m/01-first.md",
-    "m/02-second.md",
-    "m/zeta.md",
-    "m/omega.md",
-    "n/02-other.md",
-    "n/chapter-1/01-deep.md",
-    "n/chapter-1/deeper.md",
-    "n/chapter-2/deepest.md",
+    "m/a.md",
+    "m/b.md",
+    "m/c.mdx",
+    "m/d.md",
+    "m/e.md",
+    "m/03-third.md",
+    "n/chapter-1/a.md",
+    "n/chapter-1/b.md",
+    "n/chapter-2/01-deep.md",
 ]
 name = st.sampled_from(NAMES)
-section = st.sampled_from(["Aims", "Tools", "Plan", "Check", "Notes"])
+section = st.sampled_from(["Aims", "Tools", "Plan"])
 content = st.builds(
     lambda front, title, sections: (
         ("".join(("---\n", *(f"{k}: {v}\n" for k, v in front.items()), "---\n")) if front else "")
@@ -46,7 +45,7 @@ content = st.builds(
         st.sampled_from(["sidebar_position", "lesson", "chapter"]), st.integers(0, 4), max_size=1
     ),
     st.sampled_from(["Robots", "Arms", "Legs", "Chapter 3: Wheels"]),
-    st.lists(section, max_size=5),
+    st.lists(section, max_size=4),
 )
 edit = st.one_of(
     st.tuples(st.just("write"), name, content),
@@ -64,9 +63,9 @@ edit = st.one_of(
 rounds = st.lists(st.lists(edit, min_size=1, max_size=5), min_size=1, max_size=4)
 
 
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(
-    first=st.dictionaries(name, content, min_size=1, max_size=8),
+    first=st.dictionaries(name, content, min_size=3, max_size=9),
     rounds=rounds,
     modes=st.lists(st.sampled_from(["incremental", "incremental", "full"]), min_size=4, max_size=4),
 )

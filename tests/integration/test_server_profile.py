@@ -283,9 +283,9 @@ def test_a_key_alone_does_not_change_the_embedder(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", openai_server.KEY)
     monkeypatch.setenv("COHERE_API_KEY", cohere_server.KEY)
-    from askbook.bootstrap import _embedder
+    from askbook.bootstrap.parts import make_embedder
 
-    assert _embedder(load_settings(data_dir=tmp_path)).fingerprint.name == "askbook-embed"
+    assert make_embedder(load_settings(data_dir=tmp_path)).fingerprint.name == "askbook-embed"
 
 
 @pytest.mark.parametrize("profile", ["embedded", "server"])
