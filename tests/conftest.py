@@ -18,6 +18,7 @@ import pytest_asyncio
 from hypothesis import HealthCheck, settings
 
 from askbook.config import Settings, load_settings
+from data_directories import copy_data
 
 pytest_plugins = ["spec_results"]
 
@@ -124,23 +125,6 @@ async def serving(settings: Settings) -> AsyncGenerator[httpx.AsyncClient]:
 async def askbook(client: httpx.AsyncClient) -> Any:
     """The `Askbook` behind `client`."""
     return client.askbook  # pyright: ignore[reportAttributeAccessIssue]  # set by `serving`
-
-
-def copy_data(source: Path, target: Path) -> Path:
-    """A copy of a data directory that leaves the holes of its preallocated files unwritten."""
-
-    def copy_file(origin: str, copy: str) -> str:
-        block = 1 << 16
-        with Path(origin).open("rb") as reader, Path(copy).open("wb") as writer:
-            while data := reader.read(block):
-                if data.count(0) == len(data):
-                    writer.seek(len(data), os.SEEK_CUR)
-                else:
-                    writer.write(data)
-            writer.truncate()
-        return copy
-
-    return Path(shutil.copytree(source, target, copy_function=copy_file))
 
 
 @pytest.fixture(scope="session")

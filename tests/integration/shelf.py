@@ -91,9 +91,11 @@ def timeless(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def open_shelf(data_dir: Path, embedder: NullEmbedder | None = None) -> AsyncGenerator[Shelf]:
+async def open_shelf(
+    data_dir: Path, embedder: NullEmbedder | None = None, database_url: str | None = None
+) -> AsyncGenerator[Shelf]:
     embedder = embedder or NullEmbedder()
-    engine = await open_engine(data_dir)
+    engine = await open_engine(data_dir, database_url)
     fingerprint = embedder.fingerprint
     index = EdgeIndex(data_dir / "index", str(fingerprint), fingerprint.dimension)
     library, cache = Library(engine), VectorCache(engine)

@@ -326,6 +326,29 @@ async def test_all_lessons_of_a_book_may_be_replaced(folder: Path, place: Path) 
         await check_clean(shelf, folder, place)
 
 
+async def test_the_same_holds_on_postgresql(folder: Path, place: Path, database_url: str) -> None:
+    async with open_shelf(place / "data", database_url=database_url) as shelf:
+        await shelf.ingest(folder)
+        ran = await shelf.ingest(folder)
+        assert (ran.plan.unchanged, ran.embedded) == (6, 0)
+        write(folder, {"intro/01-start.md": lesson("Start", "Aims", "Other tools", "Plan")})
+        write(folder, {"robots/aaa.md": lesson("Aaa", "First")})
+        (folder / "robots/legs.md").unlink()
+        assert (await shelf.ingest(folder)).embedded == 2
+        await check_clean(shelf, folder, place)
+        found = await shelf.library.lesson(BOOK, source_file="robots/arms.md")
+        assert found is not None
+        one, other = (chunk.id for chunk in found[1])
+        await shelf.library.drop_chunks(BOOK, [one])
+        await shelf.index.delete([other])
+        audit = await shelf.audit(repair=True)
+        assert {(d.where, d.chunk_id) for d in audit.repaired} == {
+            ("database", one),
+            ("index", other),
+        }
+        await check_clean(shelf, folder, place)
+
+
 # Odd files ------------------------------------------------------------------------------------
 
 

@@ -214,14 +214,14 @@ class BookInfo(BaseModel):
     examples: list[str]
 
     @classmethod
-    def of(cls, book: Book, lessons: int, chunks: int, examples: list[str]) -> "BookInfo":
+    def of(cls, book: Book, lessons: int, chunks: int) -> "BookInfo":
         return cls(
             book_id=book.book_id,
             title=book.title,
             lessons=lessons,
             chunks=chunks,
             modules=[module.name for module in book.modules],
-            examples=examples,
+            examples=list(book.examples),
         )
 
 

@@ -3,7 +3,7 @@
 import re
 import tomllib
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ class Book:
     layer: TeachingLayer = "L1"
     refusal: str = REFUSAL
     disclaimer: str = DISCLAIMER
-    language: str = field(default="en")
+    examples: tuple[str, ...] = ()
 
     def module_named(self, name: str) -> Module | None:
         """The module with this name or alias, if the manifest lists one."""
@@ -80,6 +80,7 @@ def load_book(folder: Path, book_id: str | None = None) -> Book:
         layer=raw.defaults.layer,
         refusal=raw.refusal or REFUSAL,
         disclaimer=raw.disclaimer or DISCLAIMER,
+        examples=tuple(raw.examples),
     )
 
 
@@ -116,6 +117,7 @@ class _Manifest(_Strict):
     reader_tier: HardwareTier | None = None
     refusal: str | None = Field(default=None, min_length=1)
     disclaimer: str | None = Field(default=None, min_length=1)
+    examples: list[str] = Field(default=[], max_length=6)
     defaults: _Defaults = _Defaults()
 
     @field_validator("docs")

@@ -167,20 +167,6 @@ class Library:
         async with self._engine.connect() as connection:
             return [row.module for row in await connection.execute(query)]
 
-    async def question_headings(self, book_id: str, count: int) -> list[str]:
-        """Some section headings that are questions already, or the titles of lessons as ones to ask."""
-        query = (
-            select(lessons.c.page_title, lessons.c.headings)
-            .where(lessons.c.book_id == book_id, lessons.c.chunk_count > 0)
-            .order_by(lessons.c.position)
-            .limit(200)
-        )
-        async with self._engine.connect() as connection:
-            rows = list(await connection.execute(query))
-        asked = [title for row in rows for _, title, _ in row.headings if title.endswith("?")]
-        titled = [f"What does the book say about {row.page_title}?" for row in rows]
-        return [*asked, *titled[:: max(1, len(titled) // count)]][:count]
-
     async def totals(self, book_id: str) -> tuple[int, int]:
         """Lessons and chunks of a book."""
         async with self._engine.connect() as connection:

@@ -113,6 +113,7 @@ def book_of(row: Any) -> ShelvedBook:
     manifest["modules"] = tuple(
         Module(m["name"], m["title"], tuple(m["aliases"])) for m in manifest["modules"]
     )
+    manifest["examples"] = tuple(manifest["examples"])
     return ShelvedBook(
         book=Book(**manifest),
         folder=row.folder,

@@ -11,7 +11,6 @@ from askbook.book import HardwareTier
 from askbook.bootstrap import Scope
 
 router = APIRouter(tags=["search"])
-EXAMPLES = 4
 
 Tier = Annotated[HardwareTier | None, Query(description="The reader's tier: that and lower.")]
 
@@ -68,8 +67,7 @@ async def books(askbook: Running) -> list[BookInfo]:
     found: list[BookInfo] = []
     for shelved in await askbook.library.books():
         lessons, chunks = await askbook.library.totals(shelved.book.book_id)
-        headings = await askbook.library.question_headings(shelved.book.book_id, EXAMPLES)
-        found.append(BookInfo.of(shelved.book, lessons, chunks, headings))
+        found.append(BookInfo.of(shelved.book, lessons, chunks))
     return found
 
 
