@@ -109,11 +109,11 @@ def chunk_of(row: Any) -> DocumentChunk:
 
 
 def book_of(row: Any) -> ShelvedBook:
-    manifest = dict(row.manifest)
+    manifest = {name: row.manifest[name] for name in Book.__slots__ if name in row.manifest}
     manifest["modules"] = tuple(
         Module(m["name"], m["title"], tuple(m["aliases"])) for m in manifest["modules"]
     )
-    manifest["examples"] = tuple(manifest["examples"])
+    manifest["examples"] = tuple(manifest.get("examples", ()))
     return ShelvedBook(
         book=Book(**manifest),
         folder=row.folder,
