@@ -1,6 +1,7 @@
 """`askbook books`, `delete-book`, `export`, `lesson` and `context`: what the library holds, as it stands."""
 
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,7 +61,11 @@ def delete_book(
 
 def export(book: BookId = None, as_json: AsJson = False, data_dir: DataDir = None) -> int:
     """Every chunk with all its metadata as JSON lines, in book order; `--json` gives one document."""
-    run(_export(settings_for(data_dir), book, as_json))
+    try:
+        run(_export(settings_for(data_dir), book, as_json))
+    except BrokenPipeError:
+        # `askbook export | head`: the reader has what it wanted. What is still buffered goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
