@@ -28,6 +28,11 @@ def shelf(ingested: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_data(ingested, tmp_path_factory.mktemp("shelf") / "data")
 
 
+def still_answers(data_dir: Path) -> bool:
+    """Whether the book is as good as before; asked in this process, which starts sooner."""
+    return run_here(["ask", IN_THE_BOOK, "--data-dir", str(data_dir)]) == 0
+
+
 # --- Starting ---
 
 
@@ -232,7 +237,11 @@ def write_bad_manifest(folder: Path) -> None:
     ],
 )
 def test_a_bad_folder_is_told_and_what_is_good_is_indexed(
-    tmp_path: Path, write: Callable[[Path], None], code: int, told: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    write: Callable[[Path], None],
+    code: int,
+    told: str,
 ) -> None:
     folder = tmp_path / "book"
     folder.mkdir()
@@ -241,8 +250,8 @@ def test_a_bad_folder_is_told_and_what_is_good_is_indexed(
     assert ended.code == code
     assert told in ended.complaint
     if code == 0:
-        found = askbook("search", "gearbox ratio", "--json", data_dir=tmp_path / "data")
-        assert (found.code, found.json["results"][0]["source_file"]) == (0, "fine.md")
+        assert run_here(["search", "gearbox", "--json", "--data-dir", str(tmp_path / "data")]) == 0
+        assert json.loads(capsys.readouterr().out)["results"][0]["source_file"] == "fine.md"
 
 
 def test_a_missing_path_is_told(tmp_path: Path) -> None:
@@ -257,7 +266,7 @@ def test_a_bad_ingest_loses_nothing(data_dir: Path, tmp_path: Path) -> None:
     for folder in (empty, tmp_path / "nowhere"):
         ended = askbook("ingest", folder, "--book", "physical-ai-robotics", data_dir=data_dir)
         assert ended.code == 4
-    assert askbook("ask", IN_THE_BOOK, data_dir=data_dir).code == 0
+    assert still_answers(data_dir)
 
 
 def test_nothing_ingested_yet_is_told(tmp_path: Path) -> None:
@@ -281,22 +290,19 @@ def test_a_damaged_database_is_exit_code_3(data_dir: Path) -> None:
     assert doctor.code == 3
     assert [check["fix"] for check in doctor.json["checks"] if not check["ok"]]
     database.write_bytes(good)
-    assert askbook("ask", IN_THE_BOOK, data_dir=data_dir).code == 0
+    assert still_answers(data_dir)
 
 
-@pytest.mark.parametrize("file", ["edge_config.json", "segments/*/segment.json"])
-def test_a_damaged_index_is_exit_code_3_and_is_made_anew(
-    data_dir: Path, sample_book: Path, file: str
-) -> None:
-    for path in (data_dir / "index").glob(file):
-        path.write_bytes(b"\xf3garbage" * 50)
+def test_a_damaged_index_is_exit_code_3_and_is_made_anew(data_dir: Path, sample_book: Path) -> None:
+    """Other files of the index are damaged one by one in the index's own tests."""
+    (data_dir / "index" / "edge_config.json").write_bytes(b"\xf3garbage" * 50)
     ended = askbook("ask", IN_THE_BOOK, data_dir=data_dir)
     assert ended.code == 3
     assert "`askbook ingest PATH --mode recreate`" in ended.complaint
     # The way out that was named is one; the database still held everything.
     again = askbook("ingest", sample_book, "--mode", "recreate", "--json", data_dir=data_dir)
     assert (again.code, again.json["status"]) == (0, "completed")
-    assert askbook("ask", IN_THE_BOOK, data_dir=data_dir).code == 0
+    assert still_answers(data_dir)
 
 
 def test_a_second_process_is_told_and_nothing_is_lost(data_dir: Path, sample_book: Path) -> None:
@@ -314,7 +320,7 @@ def test_a_second_process_is_told_and_nothing_is_lost(data_dir: Path, sample_boo
         )
         with urllib.request.urlopen(request, timeout=60) as response:
             assert json.load(response)["should_answer"] is True
-    assert askbook("ask", IN_THE_BOOK, data_dir=data_dir).code == 0
+    assert still_answers(data_dir)
 
 
 def test_a_taken_port_is_exit_code_3(data_dir: Path, tmp_path: Path) -> None:

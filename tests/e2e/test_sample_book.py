@@ -15,7 +15,7 @@ Row = dict[str, Any]
 Answered = list[tuple[Row, dict[str, Any]]]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def answers(client: httpx.AsyncClient, questions: list[Row]) -> Answered:
     """The answers to all questions that need no history."""
     asked: Answered = []

@@ -23,6 +23,7 @@ from askbook.errors import (
 )
 from askbook.ingestion import preparing
 from askbook.ingestion.events import LessonsSwitched
+from askbook.ingestion.pipeline import IN_FLIGHT
 from askbook.ingestion.planning import PlannedLesson
 from askbook.ingestion.preparing import BATCH_CHUNKS, _Preparer
 from askbook.storage.rows import ShelvedLesson
@@ -542,18 +543,19 @@ async def test_file_that_changes_while_it_is_read_is_read_again(
 async def test_embedder_that_fails_half_way(place: Path) -> None:
     folder = write(
         place / BOOK,
-        {f"m/{i:02}-l.md": lesson(f"L{i}", *(f"Part {k}" for k in range(20))) for i in range(8)},
+        {f"m/{i:02}-l.md": lesson(f"L{i}", *(f"Part {k}" for k in range(20))) for i in range(16)},
     )
     async with open_shelf(place / "data") as shelf:
         await shelf.ingest(folder)
         before = await shelf.contents()
-        for i in range(8):
+        for i in range(16):
             text = lesson(
                 f"L{i}", *(f"Part {k}" for k in range(10)), *(f"New {k}" for k in range(9))
             )
             write(folder, {f"m/{i:02}-l.md": text})
         known = len(shelf.embedder.texts)
-        shelf.embedder.fail_after = shelf.embedder.calls + 1
+        # As many batches are embedded at once, in no fixed order; all of them succeed, the next fails.
+        shelf.embedder.fail_after = shelf.embedder.calls + IN_FLIGHT
         with pytest.raises(RuntimeError, match="out of order"):
             await shelf.ingest(folder)
         now = await shelf.contents()
@@ -567,7 +569,7 @@ async def test_embedder_that_fails_half_way(place: Path) -> None:
         shelf.embedder.fail_after = None
         await shelf.ingest(folder)
         assert (
-            len(shelf.embedder.texts) - known == 8 * 9
+            len(shelf.embedder.texts) - known == 16 * 9
         )  # what was embedded before the failure counts
         await check_clean(shelf, folder, place)
 

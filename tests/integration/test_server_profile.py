@@ -230,9 +230,9 @@ def test_a_missing_extra_is_named_with_the_command(
 
 def test_the_embedded_profile_imports_no_client_of_a_server() -> None:
     code = (
-        "import sys; from askbook.bootstrap import Askbook, _index, _embedder; "
+        "import sys; from askbook.bootstrap import Askbook; from askbook.bootstrap.parts import make_embedder, make_index; "
         "from askbook.config import load_settings; s = load_settings(); "
-        "_index(s, _embedder(s).fingerprint); "
+        "make_index(s, make_embedder(s).fingerprint); "
         "print([m for m in ('qdrant_client', 'grpc', 'askbook.index.server', "
         "'askbook.embedding.openai', 'askbook.embedding.cohere') if m in sys.modules])"
     )
