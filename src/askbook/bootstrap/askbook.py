@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -22,18 +23,8 @@ from askbook.bootstrap.scope import Scope
 from askbook.chat import ChatTurns, TurnEvent
 from askbook.config import Settings, load_settings
 from askbook.embedding import Embedder
-from askbook.embedding.patience import PatientEmbedder
 from askbook.errors import EmbedderMismatch, InvalidInput, NotFound
 from askbook.index import ChunkIndex
-from askbook.ingestion.audit import Audit, Auditor
-from askbook.ingestion.job_store import JobStore
-from askbook.ingestion.jobs import Progress
-from askbook.ingestion.pipeline import Pipeline
-from askbook.ingestion.planning import Plan
-from askbook.ingestion.presence import Presence
-from askbook.ingestion.running import IngestionJobs
-from askbook.ingestion.switching import remove_book
-from askbook.ingestion.workflows import DurableJobs
 from askbook.retrieval.calibration import choose_calibration
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.expansion import Passage, surroundings
@@ -46,6 +37,14 @@ from askbook.storage.engine import open_engine
 from askbook.storage.library import Library
 from askbook.storage.rows import ShelvedBook, ShelvedLesson
 from askbook.storage.vectors import VectorCache
+
+if TYPE_CHECKING:
+    from askbook.ingestion.audit import Audit, Auditor
+    from askbook.ingestion.jobs import Progress
+    from askbook.ingestion.pipeline import Pipeline
+    from askbook.ingestion.planning import Plan
+    from askbook.ingestion.running import IngestionJobs
+    from askbook.ingestion.workflows import DurableJobs
 
 
 class Askbook:
@@ -81,12 +80,6 @@ class Askbook:
         self.judge = make_judge(self.settings, self._given_judge)
         self.library = Library(self._engine)
         self.cache = VectorCache(self._engine)
-        patient = PatientEmbedder(self.embedder)
-        self.pipeline = Pipeline(self.library, self.cache, self.index, patient)
-        self.auditor = Auditor(self.library, self.cache, self.index, patient, self.pipeline)
-        presence = Presence(self._engine, worker_id(self.settings))
-        self.jobs = IngestionJobs(JobStore(self._engine), presence, self.pipeline)
-        self.durable_jobs = DurableJobs(self.jobs, queue_url(self.settings))
         retrieval = self.settings.retrieval
         self.searcher = Searcher(
             self.library,
@@ -108,8 +101,10 @@ class Askbook:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.durable_jobs.stop()
-        await self.jobs.presence.withdraw()
+        if "durable_jobs" in self.__dict__:
+            await self.durable_jobs.stop()
+        if "jobs" in self.__dict__:
+            await self.jobs.presence.withdraw()
         if self.tutor is not None:
             await self.tutor.close()
         await self.index.close()
@@ -121,20 +116,58 @@ class Askbook:
         if self._directory is not None:
             self._directory.close()
 
+    # Who only asks needs no ingestion: its parts are imported and made at first use.
+
+    @cached_property
+    def pipeline(self) -> "Pipeline":
+        from askbook.embedding.patience import PatientEmbedder
+        from askbook.ingestion.pipeline import Pipeline
+
+        return Pipeline(self.library, self.cache, self.index, PatientEmbedder(self.embedder))
+
+    @cached_property
+    def auditor(self) -> "Auditor":
+        from askbook.embedding.patience import PatientEmbedder
+        from askbook.ingestion.audit import Auditor
+
+        patient = PatientEmbedder(self.embedder)
+        return Auditor(self.library, self.cache, self.index, patient, self.pipeline)
+
+    @cached_property
+    def jobs(self) -> "IngestionJobs":
+        from askbook.ingestion.job_store import JobStore
+        from askbook.ingestion.presence import Presence
+        from askbook.ingestion.running import IngestionJobs
+
+        presence = Presence(self._opened, worker_id(self.settings))
+        return IngestionJobs(JobStore(self._opened), presence, self.pipeline)
+
+    @cached_property
+    def durable_jobs(self) -> "DurableJobs":
+        from askbook.ingestion.workflows import DurableJobs
+
+        return DurableJobs(self.jobs, queue_url(self.settings))
+
+    @property
+    def _opened(self) -> AsyncEngine:
+        if self._engine is None:
+            raise RuntimeError("Open askbook first: `async with Askbook() as book`.")
+        return self._engine
+
     async def ingest(
         self, folder: Path, book_id: str | None = None, mode: IngestionMode = "incremental"
-    ) -> AsyncIterator[Progress]:
+    ) -> "AsyncIterator[Progress]":
         """Make the index equal to a folder, telling the progress as it goes."""
         async for progress in self.jobs.run(folder, book_id, mode):
             yield progress
 
     async def plan(
         self, folder: Path, book_id: str | None = None, mode: IngestionMode = "incremental"
-    ) -> Plan:
+    ) -> "Plan":
         """What an ingest would do."""
         return await self.pipeline.plan(folder, book_id, mode)
 
-    async def audit(self, book_id: str | None = None, *, repair: bool = False) -> list[Audit]:
+    async def audit(self, book_id: str | None = None, *, repair: bool = False) -> "list[Audit]":
         """Whether files, database and index agree, of one book or of all; with `repair`, make them."""
         known = await self.library.books()
         wanted = known if book_id is None else [await self.book(book_id)]
@@ -142,6 +175,8 @@ class Askbook:
 
     async def delete_book(self, book_id: str) -> int:
         """Remove a book for good; its folder stays. Returns how many chunks it had."""
+        from askbook.ingestion.switching import remove_book
+
         return await remove_book(self.library, self.cache, self.index, await self.book(book_id))
 
     async def search(

@@ -4,11 +4,8 @@ import hashlib
 import re
 import socket
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import structlog
-
-from askbook.agent.run import Tutor
 from askbook.config import Settings
 from askbook.embedding import Embedder, Fingerprint
 from askbook.embedding.builtin import BuiltinEmbedder
@@ -18,7 +15,8 @@ from askbook.index.edge import EdgeIndex
 from askbook.retrieval.judging import BuiltinJudge, Judge
 from askbook.retrieval.search import Searcher
 
-log = structlog.get_logger(__name__)
+if TYPE_CHECKING:
+    from askbook.agent.run import Tutor
 
 INDEX_FOLDER = "index"
 QUEUE_FILE = "jobs.db"
@@ -65,15 +63,21 @@ def make_tutor(
     searcher: Searcher,
     judge: Judge | None,
     connect: Callable[[], Any] | None,
-) -> Tutor | None:
+) -> "Tutor | None":
     """The language model that writes answers; without a key and a base URL there is none."""
     openai, key = settings.openai, settings.openai.openai_api_key
     if connect is None and key is None and openai.openai_base_url is None:
         return None
+    import structlog
+
+    from askbook.agent.run import Tutor
+
     if key is not None and openai.openai_base_url is None:
         secret = key.get_secret_value()
         if not secret.startswith("sk-") or len(secret) < 40:
-            log.warning("openai_api_key_looks_wrong", expected="sk-… with 40 characters or more")
+            structlog.get_logger(__name__).warning(
+                "openai_api_key_looks_wrong", expected="sk-… with 40 characters or more"
+            )
     return Tutor(settings.model, openai, searcher, judge, connect=connect)
 
 

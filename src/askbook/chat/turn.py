@@ -5,14 +5,13 @@ import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askbook.agent.events import AnswerEnded, SentenceVerified, SourcesFound
 from askbook.agent.extractive import MODEL, answer_extractively
 from askbook.agent.guardrails import gives_orders, orders_in
 from askbook.agent.prompting import Asked
 from askbook.agent.response import AgentResponse, Citation, cite
-from askbook.agent.run import Tutor
 from askbook.book import Book
 from askbook.chat.selection import Marked, find_marked, is_about_the_mark
 from askbook.config import ConfidenceSettings
@@ -24,6 +23,9 @@ from askbook.retrieval.history import Message
 from askbook.retrieval.judging import Judge
 from askbook.retrieval.query import MAX_QUESTION, SearchQuery, SearchResult
 from askbook.retrieval.search import Searcher
+
+if TYPE_CHECKING:
+    from askbook.agent.run import Tutor
 
 TurnState: TypeAlias = Literal[
     "pending", "retrieving", "generating", "completed", "low_confidence", "no_results", "error"
@@ -99,7 +101,7 @@ class ChatTurns:
         judge: Judge | None,
         confidence: ConfidenceSettings,
         calibration: Calibration,
-        tutor: Tutor | None = None,
+        tutor: "Tutor | None" = None,
     ) -> None:
         self._searcher = searcher
         self._judge = judge
