@@ -11,12 +11,15 @@ from askbook.api import errors
 from askbook.api.middleware import Envelope
 from askbook.api.routes import chat, health, ingestion, page, read, search
 from askbook.bootstrap import Askbook
+from askbook.bootstrap.logs import configure_logs
 from askbook.config import Settings, load_settings
 
 
 def app_from_environment() -> FastAPI:
     """The application as the environment sets it up, for a server that is told its name."""
-    return create_app(load_settings())
+    settings = load_settings()
+    configure_logs(settings.server.log_level)
+    return create_app(settings)
 
 
 def create_app(settings: Settings) -> FastAPI:

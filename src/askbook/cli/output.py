@@ -34,18 +34,10 @@ def settings_for(data_dir: Path | None, **overrides: object) -> "Settings":
 
 def run(work: Coroutine[Any, Any, R]) -> R:
     """Run a command's asynchronous part."""
-    _log_to_stderr()
+    from askbook.bootstrap.logs import configure_logs
+
+    configure_logs()
     return asyncio.run(work)
-
-
-def _log_to_stderr() -> None:
-    # By default logs go to stdout, which belongs to the result.
-    import structlog
-
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger("info"),
-        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
-    )
 
 
 def print_json(document: object) -> None:
