@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import time
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -59,6 +60,14 @@ class OpenAIServer:
 
     def __exit__(self, *_: object) -> None:
         self.http.stop()
+
+    def settle(self) -> None:
+        """Wait until no request of an earlier test is under way, which could use up a reply of the next."""
+        give_up = time.monotonic() + 10
+        while self.at_once and time.monotonic() < give_up:
+            time.sleep(0.01)
+        self.seen.clear()
+        self.replies.clear()
 
     async def _serve(self, request: Request) -> Response:
         body = await request.json()

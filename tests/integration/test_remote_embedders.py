@@ -98,11 +98,10 @@ Make = Callable[..., HttpEmbedder]
 @pytest.fixture(params=["openai", "cohere"])
 def server(request: pytest.FixtureRequest) -> Iterator[OpenAIServer]:
     found: OpenAIServer = request.getfixturevalue(request.param)
-    found.seen.clear()
-    found.replies.clear()
+    found.settle()
     found.most_at_once = 0
     yield found
-    found.replies.clear()
+    found.settle()
     found.pace, found.strict_tokens = 0.0, False
 
 
@@ -348,10 +347,9 @@ async def test_a_cancelled_caller_leaves_no_request_behind(
 
 @pytest.fixture
 def fresh(openai: OpenAIServer) -> Iterator[OpenAIServer]:
-    openai.seen.clear()
-    openai.replies.clear()
+    openai.settle()
     yield openai
-    openai.replies.clear()
+    openai.settle()
     openai.strict_tokens = False
 
 
