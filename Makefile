@@ -66,11 +66,12 @@ $(VENV)/.made:
 
 $(BASE): $(VENV)/.made requirements.lock pyproject.toml
 	@echo "Installing askbook into $(VENV)"
-	@$(UV) pip install -q --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(UV) pip install -q --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.lock
 	@$(UV) pip install -q --python $(BIN)/python --no-deps -e .
+	@$(BIN)/python -m compileall -q src/askbook
 	@touch $@
 
 $(DEV): $(BASE) requirements-dev.lock
 	@echo "Installing the development tools into $(VENV)"
-	@$(UV) pip install -q --python $(BIN)/python --require-hashes -r requirements-dev.lock
+	@$(UV) pip install -q --compile-bytecode --python $(BIN)/python --require-hashes -r requirements-dev.lock
 	@touch $@
