@@ -254,6 +254,20 @@ def test_a_bad_folder_is_told_and_what_is_good_is_indexed(
         assert json.loads(capsys.readouterr().out)["results"][0]["source_file"] == "fine.md"
 
 
+def test_a_book_of_which_nothing_can_be_read_is_not_added(tmp_path: Path) -> None:
+    folder = tmp_path / "book"
+    folder.mkdir()
+    (folder / "one.md").write_bytes(b"\xff\xfe\x00")
+    (folder / "two.md").write_bytes(b"\x00")
+    ended = askbook("ingest", folder, data_dir=tmp_path / "data")
+    assert ended.code == 4
+    assert "None of the 2 files could be read; one.md:" in ended.complaint
+    assert ended.complaint.endswith("Mend them and ingest again; no book was added.")
+    assert askbook("books", "--json", data_dir=tmp_path / "data").json == {"books": []}
+    (folder / "two.md").write_text(FINE)
+    assert askbook("ingest", folder, data_dir=tmp_path / "data").code == 0
+
+
 def test_a_missing_path_is_told(tmp_path: Path) -> None:
     ended = askbook("ingest", tmp_path / "nowhere", data_dir=tmp_path / "data")
     assert ended.code == 4
@@ -302,6 +316,16 @@ def test_a_damaged_index_is_exit_code_3_and_is_made_anew(data_dir: Path, sample_
     # The way out that was named is one; the database still held everything.
     again = askbook("ingest", sample_book, "--mode", "recreate", "--json", data_dir=data_dir)
     assert (again.code, again.json["status"]) == (0, "completed")
+    assert still_answers(data_dir)
+
+
+def test_a_lost_index_is_exit_code_3_and_is_restored(data_dir: Path) -> None:
+    shutil.rmtree(data_dir / "index")
+    ended = askbook("ask", IN_THE_BOOK, data_dir=data_dir)
+    assert ended.code == 3
+    assert "holds none of the" in ended.complaint
+    assert "`askbook audit --repair`" in ended.complaint
+    assert askbook("audit", "--repair", data_dir=data_dir).code == 0
     assert still_answers(data_dir)
 
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import askbook.models
+import askbook.models.runtime as runtime_module
 from askbook.embedding import Embedder
 from askbook.embedding.builtin import BuiltinEmbedder
 from askbook.errors import ConfigurationError
@@ -141,6 +142,27 @@ class TestRuntime:
         assert loaded == ["embed", "judge"]
         await embedder.close()
         await judge.close()
+
+    async def test_can_begin_before_its_user_is_there(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        opened: list[str] = []
+        new_session = runtime_module._new_session
+
+        def recording(weights: bytes) -> object:
+            opened.append(threading.current_thread().name)
+            return new_session(weights)
+
+        monkeypatch.setattr(runtime_module, "_new_session", recording)
+        runtime_module.begin_loading("embed", sessions=1)
+        embedder = BuiltinEmbedder()
+        await embedder.embed_query("what began is used")
+        assert len(opened) == 1
+        other = BuiltinEmbedder()
+        await other.embed_query("and by one user alone")
+        assert len(opened) == 2
+        await embedder.close()
+        await other.close()
 
     async def test_works_off_the_event_loop_on_several_threads(self) -> None:
         runtime = ModelRuntime("judge", sessions=3)

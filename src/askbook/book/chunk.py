@@ -162,16 +162,6 @@ class DocumentChunk:
         return cls(id=chunk_id, text=payload["text"], metadata=DocumentMetadata(**values))
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedChunk:
-    """A chunk with its vector and the model that made it."""
-
-    chunk: DocumentChunk
-    embedding: tuple[float, ...]
-    embedded_at: datetime
-    embedding_model: str
-
-
 _METADATA_NAMES = tuple(field.name for field in fields(DocumentMetadata))
 _METADATA_VALUES: Callable[[DocumentMetadata], tuple[Any, ...]] = attrgetter(*_METADATA_NAMES)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askbook.cli import scope
-from askbook.cli.output import AsJson, DataDir, print_json, run, settings_for
+from askbook.cli.output import AsJson, DataDir, begin_loading_models, print_json, run, settings_for
 from askbook.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def ask(
     data_dir: DataDir = None,
 ) -> int:
     """Ask the book; exit code 1 means that the answer is not in it."""
+    settings = settings_for(data_dir)
+    begin_loading_models(settings)
     where = scope.scope_of(
         book=book,
         module=module,
@@ -63,7 +65,7 @@ def ask(
     )
     marked = None if selected_text is None else _read(selected_text)
     shown = stream and not as_json
-    response = run(_ask(settings_for(data_dir), question, where, top_k, marked, shown))
+    response = run(_ask(settings, question, where, top_k, marked, shown))
     if as_json:
         print_json(response.to_json())
     else:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -30,6 +31,16 @@ def settings_for(data_dir: Path | None, **overrides: object) -> "Settings":
     from askbook.config import load_settings
 
     return load_settings(data_dir=data_dir, **overrides)
+
+
+def begin_loading_models(settings: "Settings") -> None:
+    """For a command that will ask: the built-in models load while the other parts are imported."""
+    from askbook.models.runtime import begin_loading
+
+    if settings.embedder.embedder == "builtin":
+        begin_loading("embed", sessions=1)
+    if settings.retrieval.judge:
+        begin_loading("judge", sessions=os.cpu_count() or 1)
 
 
 def run(work: Coroutine[Any, Any, R]) -> R:

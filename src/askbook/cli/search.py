@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from askbook.cli import scope
-from askbook.cli.output import AsJson, DataDir, print_json, run, settings_for
+from askbook.cli.output import AsJson, DataDir, begin_loading_models, print_json, run, settings_for
 
 if TYPE_CHECKING:
     from askbook.bootstrap import Scope
@@ -39,6 +39,8 @@ def search(
     data_dir: DataDir = None,
 ) -> int:
     """Find the passages that match a question."""
+    settings = settings_for(data_dir)
+    begin_loading_models(settings)
     where = scope.scope_of(
         book=book,
         module=module,
@@ -49,7 +51,7 @@ def search(
         proficiency=proficiency,
         layer=layer,
     )
-    response = run(_search(settings_for(data_dir), query, where, top_k, mode))
+    response = run(_search(settings, query, where, top_k, mode))
     if as_json:
         print_json(response.to_json(explain=explain))
     elif not response.results:

@@ -6,14 +6,14 @@ import numpy as np
 
 from askbook.book import Vector
 from askbook.embedding.base import Fingerprint
-from askbook.models.runtime import ModelRuntime
+from askbook.models.runtime import ModelRuntime, runtime_of
 
 
 class BuiltinEmbedder:
     """askbook-embed: 384 dimensions, at most 512 tokens."""
 
     def __init__(self, runtime: ModelRuntime | None = None) -> None:
-        self._runtime = runtime or ModelRuntime("embed")
+        self._runtime = runtime or runtime_of("embed")
 
     @property
     def fingerprint(self) -> Fingerprint:

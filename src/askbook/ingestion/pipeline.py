@@ -81,12 +81,18 @@ class Pipeline:
         await self._library.distrust(book_id, plan.doubtful)
         await self._library.touch(book_id, plan.reordered)
         await self._library.save_book(_opened(reader, folder, shelved, self._fingerprint, mode))
+        failed = dict(plan.failed)
         async for event in self._execute(reader, plan, rewrite=mode != "incremental"):
+            if isinstance(event, FileFailed):
+                failed[event.source_file] = event.reason
             yield event
         if mode == "recreate":
             await self._put_right(book_id)
+        lessons, chunks = await self._library.totals(book_id)
+        if shelved is None and lessons == 0:
+            await self._library.delete_book(book_id)
+            raise _nothing_read(failed)
         await self._library.save_book(self._closed(reader, folder, shelved, mode))
-        _, chunks = await self._library.totals(book_id)
         yield Finished(chunks)
 
     @property
@@ -262,6 +268,15 @@ class _RunningVectors:
         by_hash = dict(zip(texts, computed, strict=True))
         await self._cache.save(self._fingerprint, by_hash)
         return by_hash
+
+
+def _nothing_read(failed: Mapping[str, str]) -> InvalidInput:
+    """A new book of which no file could be read is not put on the shelf."""
+    source_file, reason = next(iter(failed.items()))
+    return InvalidInput(
+        f"None of the {len(failed)} files could be read; {source_file}: {reason}",
+        "Mend them and ingest again; no book was added.",
+    )
 
 
 def _settings_hash(reader: Reader) -> str:

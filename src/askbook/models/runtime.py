@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -41,6 +41,7 @@ class ModelRuntime:
         self._files: ModelFiles | None = None
         self._tokenizer: Tokenizer | None = None
         self._executors: dict[bool, ThreadPoolExecutor] = {}
+        self._begun: list[Future[None]] = []
 
     @property
     def files(self) -> ModelFiles:
@@ -65,11 +66,17 @@ class ModelRuntime:
 
     def run(self, inputs: dict[str, Tokens]) -> list[NDArray[np.float32]]:
         """One forward pass on the calling thread's own session."""
-        session: Any = getattr(self._local, "session", None)
-        if session is None:
-            session = _new_session(self.files.weights)
-            self._local.session = session
-        return session.run(None, inputs)
+        return self._session().run(None, inputs)
+
+    def begin(self, sessions: int) -> None:
+        """Load the model and open sessions on its own threads, while the caller does something else.
+
+        What fails there fails again, and is told, when the model is used.
+        """
+        executor = self._executor(background=False)
+        self._begun = [
+            executor.submit(self._get_ready) for _ in range(min(sessions, self._sessions))
+        ]
 
     async def map(
         self, function: Callable[[T], R], items: Sequence[T], *, background: bool = False
@@ -81,6 +88,10 @@ class ModelRuntime:
         """
         if not items:
             return []
+        if self._begun:
+            # Sessions on their way are waited for: a busy thread would only make the pool open more.
+            begun, self._begun = self._begun, []
+            await asyncio.gather(*map(asyncio.wrap_future, begun), return_exceptions=True)
         loop = asyncio.get_running_loop()
         executor = self._executor(background)
         call = partial(self._yielding, function) if background else function
@@ -92,6 +103,17 @@ class ModelRuntime:
             self._executors.clear()
         for executor in executors:
             executor.shutdown(wait=True, cancel_futures=True)
+
+    def _get_ready(self) -> None:
+        self._session()
+        self.tokenizer.encode("ready")
+
+    def _session(self) -> Any:
+        session: Any = getattr(self._local, "session", None)
+        if session is None:
+            session = _new_session(self.files.weights)
+            self._local.session = session
+        return session
 
     def _executor(self, background: bool) -> ThreadPoolExecutor:
         with self._lock:
@@ -105,6 +127,20 @@ class ModelRuntime:
             self._local.yields = True
             _lower_priority()
         return function(item)
+
+
+_begun: dict[ModelName, ModelRuntime] = {}
+
+
+def begin_loading(name: ModelName, sessions: int) -> None:
+    """Start on a model before the parts that will use it are even imported."""
+    _begun[name] = ModelRuntime(name)
+    _begun[name].begin(sessions)
+
+
+def runtime_of(name: ModelName) -> ModelRuntime:
+    """The model whose loading has begun, or a new one."""
+    return _begun.pop(name, None) or ModelRuntime(name)
 
 
 def _lower_priority() -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from askbook.models.runtime import ModelRuntime
+from askbook.models.runtime import ModelRuntime, runtime_of
 
 CLS, SEP = 101, 102
 MAX_SPAN_TOKENS = 60
@@ -36,7 +36,7 @@ class BuiltinJudge:
     """askbook-judge: pairs of at most 384 tokens, on all cores."""
 
     def __init__(self, runtime: ModelRuntime | None = None) -> None:
-        self._runtime = runtime or ModelRuntime("judge")
+        self._runtime = runtime or runtime_of("judge")
 
     async def judge(self, question: str, passages: Sequence[str]) -> list[Judgement]:
         return await self._runtime.map(lambda passage: self._judge(question, passage), passages)

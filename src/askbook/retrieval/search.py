@@ -8,7 +8,7 @@ import numpy as np
 
 from askbook.book import DocumentChunk, Vector
 from askbook.embedding import Embedder
-from askbook.errors import ConfigurationError
+from askbook.errors import ConfigurationError, ServiceUnavailable
 from askbook.index import ChunkIndex, Hits
 from askbook.retrieval.calibration import rated
 from askbook.retrieval.context import RetrievalContext
@@ -62,6 +62,8 @@ class Searcher:
         started = time.perf_counter()
         vector = None if query.mode == "sparse" else await self._embedder.embed_query(query.text)
         hits, found = await self._visible(query, vector)
+        if not (hits.dense or hits.sparse):
+            await self._check_not_lost(query.book_id)
         info: list[str] = []
         if query.mode == "hybrid" and found:
             if self._judge is None:
@@ -84,6 +86,15 @@ class Searcher:
         )
         results = rated(context, str(self._embedder.fingerprint))
         return _cut(replace(context, results=results), query)
+
+    async def _check_not_lost(self, book_id: str) -> None:
+        """An empty index is told apart from a question that matches nothing."""
+        _, chunks = await self._library.totals(book_id)
+        if chunks and await self._index.count(book_id) == 0:
+            raise ServiceUnavailable(
+                f"The index holds none of the {chunks} chunks of book {book_id!r}.",
+                "Unless an ingest is rebuilding it now, restore it with `askbook audit --repair`.",
+            )
 
     async def _visible(
         self, query: SearchQuery, vector: Vector | None

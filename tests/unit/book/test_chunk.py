@@ -3,14 +3,14 @@
 import json
 import uuid
 from dataclasses import FrozenInstanceError, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askbook.book import DocumentChunk, EmbeddedChunk, content_hash
+from askbook.book import DocumentChunk, content_hash
 from askbook.errors import InvalidInput
 from sample_chunks import MOMENT, TEXT, make_chunk, make_metadata
 
@@ -153,9 +153,3 @@ def test_moving_a_chunk_makes_another_one() -> None:
     moved = replace(chunk.metadata, lesson=9)
     assert moved != chunk.metadata
     assert moved.content_hash == content_hash(chunk.text)
-
-
-def test_an_embedded_chunk_names_its_model() -> None:
-    embedded = EmbeddedChunk(make_chunk(), (0.6, 0.8), datetime.now(UTC), "askbook-embed")
-    assert embedded.embedding_model == "askbook-embed"
-    assert embedded.embedded_at.tzinfo is UTC
