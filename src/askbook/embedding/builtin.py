@@ -17,13 +17,13 @@ class BuiltinEmbedder:
 
     @property
     def fingerprint(self) -> Fingerprint:
-        files = self._runtime.files
+        card = self._runtime.card
         return Fingerprint(
             name="askbook-embed",
-            dimension=int(files.config["dim"]),
-            revision=files.revision,
-            query_prefix=str(files.config["query_prefix"]),
-            passage_prefix=str(files.config["passage_prefix"]),
+            dimension=int(card.config["dim"]),
+            revision=card.revision,
+            query_prefix=str(card.config["query_prefix"]),
+            passage_prefix=str(card.config["passage_prefix"]),
         )
 
     async def embed_query(self, text: str) -> Vector:
@@ -44,7 +44,7 @@ class BuiltinEmbedder:
         self._runtime.close()
 
     def _embed(self, text: str) -> Vector:
-        limit = int(self._runtime.files.config["max_tokens"])
+        limit = int(self._runtime.card.config["max_tokens"])
         ids = self._runtime.tokenizer.encode(text).ids
         if len(ids) > limit:
             ids = [*ids[: limit - 1], ids[-1]]

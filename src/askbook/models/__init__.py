@@ -23,14 +23,33 @@ _SHA256: dict[ModelName, dict[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFiles:
-    """One built-in model, its bytes checked."""
+class ModelCard:
+    """What is known of a built-in model before its weights are read."""
 
     name: ModelName
-    weights: bytes
-    tokenizer: str
     config: dict[str, Any]
     revision: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """The weights and the tokenizer of a built-in model, their bytes checked."""
+
+    weights: bytes
+    tokenizer: str
+
+
+def load_card(name: ModelName, folder: Path | None = None) -> ModelCard:
+    """The model's settings, and its revision: the beginning of its weights' checksum."""
+    path = (folder or Path(__file__).parent) / name / "config.json"
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"The built-in model file {name}/config.json cannot be read: {error}.",
+            "Install askbook again; the weights are part of the package.",
+        ) from error
+    return ModelCard(name, config, _SHA256[name]["model_int8.onnx"][:12])
 
 
 def load_model(name: ModelName, folder: Path | None = None) -> ModelFiles:
@@ -53,11 +72,7 @@ def load_model(name: ModelName, folder: Path | None = None) -> ModelFiles:
                 "Install askbook again; the weights are part of the package.",
             )
     return ModelFiles(
-        name=name,
-        weights=contents["model_int8.onnx"],
-        tokenizer=contents["tokenizer.json"].decode("utf-8"),
-        config=json.loads((place / "config.json").read_text(encoding="utf-8")),
-        revision=_SHA256[name]["model_int8.onnx"][:12],
+        weights=contents["model_int8.onnx"], tokenizer=contents["tokenizer.json"].decode("utf-8")
     )
 
 

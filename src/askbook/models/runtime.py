@@ -12,13 +12,13 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askbook.models import ModelFiles, ModelName, load_model
+from askbook.models import ModelCard, ModelFiles, ModelName, load_card, load_model
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -42,6 +42,10 @@ class ModelRuntime:
         self._tokenizer: Tokenizer | None = None
         self._executors: dict[bool, ThreadPoolExecutor] = {}
         self._begun: list[Future[None]] = []
+
+    @cached_property
+    def card(self) -> ModelCard:
+        return load_card(self._name)
 
     @property
     def files(self) -> ModelFiles:

@@ -45,7 +45,7 @@ class BuiltinJudge:
         self._runtime.close()
 
     def _judge(self, question: str, passage: str) -> Judgement:
-        config, tokenizer = self._runtime.files.config, self._runtime.tokenizer
+        config, tokenizer = self._runtime.card.config, self._runtime.tokenizer
         limit = int(config["max_tokens_trained"])
         asked = tokenizer.encode(question, add_special_tokens=False).ids
         asked = asked[: int(config["max_question_tokens"])]
