@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property, partial
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -41,6 +42,7 @@ class ModelRuntime:
         self._files: ModelFiles | None = None
         self._tokenizer: Tokenizer | None = None
         self._executors: dict[bool, ThreadPoolExecutor] = {}
+        self._free: SimpleQueue[Any] = SimpleQueue()
         self._begun: list[Future[None]] = []
 
     @cached_property
@@ -69,8 +71,12 @@ class ModelRuntime:
             return self._tokenizer
 
     def run(self, inputs: dict[str, Tokens]) -> list[NDArray[np.float32]]:
-        """One forward pass on the calling thread's own session."""
-        return self._session().run(None, inputs)
+        """One forward pass, on a session that nobody else uses meanwhile."""
+        session = self._free_session()
+        try:
+            return session.run(None, inputs)
+        finally:
+            self._free.put(session)
 
     def begin(self, sessions: int) -> None:
         """Load the model and open sessions on its own threads, while the caller does something else.
@@ -87,13 +93,13 @@ class ModelRuntime:
     ) -> list[R]:
         """Apply `function` (which calls `run`) to every item, one per call, on all sessions.
 
-        Background work has sessions of its own, so that what a reader waits for is not queued behind an
+        Background work has threads of its own, so that what a reader waits for is not queued behind an
         ingest. Once this process has such readers, it also yields the processor to them.
         """
         if not items:
             return []
         if self._begun:
-            # Sessions on their way are waited for: a busy thread would only make the pool open more.
+            # Sessions on their way are waited for, not opened once more.
             begun, self._begun = self._begun, []
             await asyncio.gather(*map(asyncio.wrap_future, begun), return_exceptions=True)
         loop = asyncio.get_running_loop()
@@ -109,15 +115,14 @@ class ModelRuntime:
             executor.shutdown(wait=True, cancel_futures=True)
 
     def _get_ready(self) -> None:
-        self._session()
+        self._free.put(_new_session(self.files.weights))
         self.tokenizer.encode("ready")
 
-    def _session(self) -> Any:
-        session: Any = getattr(self._local, "session", None)
-        if session is None:
-            session = _new_session(self.files.weights)
-            self._local.session = session
-        return session
+    def _free_session(self) -> Any:
+        try:
+            return self._free.get_nowait()
+        except Empty:
+            return _new_session(self.files.weights)
 
     def _executor(self, background: bool) -> ThreadPoolExecutor:
         with self._lock:
