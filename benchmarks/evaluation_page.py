@@ -37,11 +37,12 @@ def render(
         "",
         f"Written by `make eval` on {header.date}, commit {header.commit}: {header.sample}, "
         f"in {header.minutes:.0f} minutes. Intervals are 95 % bootstrap intervals over questions. "
-        "Documents are ranked by their best chunk; questions are searched as they were asked, "
-        "without what was said before them.",
+        "Documents are ranked by their best chunk; a question inside a conversation is searched together with "
+        "what was asked before it.",
         "",
         *_retrieval(results),
         *_metrics(results),
+        *_conversations(results),
         *_known_answers(known),
         *_refusal(results, confidence),
         *_answers(results),
@@ -106,16 +107,32 @@ def _metrics(results: Sequence[Result]) -> list[str]:
             lines.append(
                 f"| {e.dataset} | " + " | ".join(_shown(numbers.get(m)) for m in metrics) + " |"
             )
-    turns = [(e.dataset, e.summaries[DEFAULT].get("multi_turn")) for _, e in results]
-    for name, numbers in turns:
-        if numbers:
-            with_history, first = numbers["with_history"], numbers["first_turns"]
-            lines += [
-                "",
-                f"{name}: nDCG@10 {_shown(with_history['ndcg@10'])} on {with_history['n']} later turns "
-                f"(last turn only), {_shown(first['ndcg@10'])} on {first['n']} first turns.",
-            ]
     return [*lines, ""]
+
+
+def _conversations(results: Sequence[Result]) -> list[str]:
+    """What the earlier questions of a conversation are worth, without a language model."""
+    lines = [
+        "## Follow-ups: nDCG@10 on later turns",
+        "",
+        "| folder | n | with history | last turn only | ratio | first turns |",
+        "|---|---|---|---|---|---|",
+    ]
+    ratios: list[float] = []
+    for _, e in results:
+        numbers = e.summaries[DEFAULT].get("multi_turn")
+        if not numbers or not numbers["with_history"]["n"]:
+            continue
+        found, alone = numbers["with_history"], numbers["last_turn_only"]
+        if alone["ndcg@10"]:
+            ratios.append(found["ndcg@10"] / alone["ndcg@10"])
+        cells = [found["ndcg@10"], alone["ndcg@10"], ratios[-1] if alone["ndcg@10"] else None]
+        cells.append(numbers["first_turns"]["ndcg@10"])
+        lines.append(f"| {e.dataset} | {found['n']} | " + " | ".join(map(_shown, cells)) + " |")
+    if not ratios:
+        return []
+    mean = sum(ratios) / len(ratios)
+    return [*lines, "", f"On average, history is worth a factor of {mean:.3f}.", ""]
 
 
 def _known_answers(rows: Sequence[Evaluated]) -> list[str]:

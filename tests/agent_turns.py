@@ -13,6 +13,7 @@ from askbook.config import ConfidenceSettings, ModelSettings, OpenAISettings
 from askbook.remote import Breaker
 from askbook.retrieval.calibration import Calibration
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.history import Message
 from askbook.retrieval.query import SearchQuery, SearchResult
 from sample_chunks import make_result
 
@@ -41,7 +42,7 @@ class Shelf:
         self._first, self._later, self._given = first, later, given
         self.queries: list[SearchQuery] = []
 
-    async def search(self, query: SearchQuery) -> RetrievalContext:
+    async def search(self, query: SearchQuery, history: Sequence[Message] = ()) -> RetrievalContext:
         texts = self._first if query.text == QUESTION else self._later
         self.queries.append(query)
         return RetrievalContext(

@@ -12,6 +12,7 @@ import pytest
 from askbook.bootstrap import Askbook, Scope
 from askbook.config import load_settings
 from askbook.errors import EmbedderMismatch, InvalidInput, NotFound
+from askbook.retrieval.history import Message
 from askbook.retrieval.query import SearchResult
 from askbook.retrieval.search import JUDGED
 
@@ -181,3 +182,45 @@ async def test_without_the_judge_results_come_in_fused_order(data_dir: Path) -> 
         assert context.results
         assert all(result.explanation.judged is None for result in context.results)
         assert any("judge is off" in note for note in context.info)
+
+
+# --- Follow-ups ---
+
+
+def asked(*questions: str) -> list[Message]:
+    return [Message(role="user", content=question) for question in questions]
+
+
+async def test_a_follow_up_is_found_by_what_was_asked_before(askbook: Askbook) -> None:
+    history = asked("What is Isaac Sim?")
+    question = "What does my computer need for it?"
+    alone = [r.page_title for r in await find(askbook, question)]
+    followed = [r.page_title for r in await find(askbook, question, history=history)]
+    assert "Isaac" in followed[0]
+    assert sum("Isaac" in title for title in followed) > sum("Isaac" in title for title in alone)
+
+
+async def test_a_change_of_subject_finds_the_same_page_first(askbook: Askbook) -> None:
+    history = asked("What is Isaac Sim?", "Which graphics card does it need?")
+    [alone, followed] = [
+        (await find(askbook, QUESTION, history=said))[0].page_title for said in ((), history)
+    ]
+    assert followed == alone
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "sparse"])
+async def test_a_follow_up_keeps_the_readers_filter(askbook: Askbook, mode: Any) -> None:
+    history = asked("What is Isaac Sim?", "How does the Jetson cool itself?")
+    scope = {"hardware_tier": 1}
+    results = await find(askbook, "Tell me more", history=history, mode=mode, scope=scope)
+    assert all(result.chunk.metadata.hardware_tier == 1 for result in results)
+    scores = [result.fused for result in results]
+    assert scores == sorted(scores, reverse=True)
+
+
+async def test_an_answer_to_a_follow_up_is_about_what_was_asked_before(askbook: Askbook) -> None:
+    question = "Which graphics card does it require?"
+    response = await askbook.ask(question, history=asked("What does Isaac Sim need?"))
+    assert response.query == question
+    assert response.should_answer
+    assert "Isaac" in response.sources[0].page_title

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +21,7 @@ from askbook.chat import TurnEnded
 from askbook.config import Settings, load_settings
 from askbook.remote import Breaker
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.history import Message
 from askbook.retrieval.query import SearchQuery
 from openai_chat_server import ChatServer, Say
 
@@ -231,7 +232,7 @@ async def test_a_client_who_goes_away_cancels_the_model_call(model: ChatServer) 
 class Numbered:
     """A searcher whose every question has its own passage."""
 
-    async def search(self, query: SearchQuery) -> RetrievalContext:
+    async def search(self, query: SearchQuery, history: Sequence[Message] = ()) -> RetrievalContext:
         number = query.text.rsplit(" ", 1)[-1]
         text = f"Robot number {number} carries {number} kg over rough ground."
         return RetrievalContext(query=query.text, results=results_of([text]), query_time_ms=1.0)

@@ -186,13 +186,14 @@ class Askbook:
         *,
         top_k: int | None = None,
         mode: SearchMode = "hybrid",
+        history: Sequence[Message] = (),
     ) -> tuple[SearchQuery, RetrievalContext]:
-        """The best chunks for a question."""
+        """The best chunks for a question; with a history, for what it means after what was said."""
         check_question(text)
         scope = scope or Scope()
         book = await self._searchable(scope.book_id)
         query = await self._query(text, scope, book, top_k, mode)
-        return query, await self.searcher.search(query)
+        return query, await self.searcher.search(query, history)
 
     async def ask(
         self,

@@ -228,7 +228,9 @@ class ChatTurns:
         self, work: "_Work"
     ) -> "tuple[RetrievalContext, ConfidenceMetrics, Marked | None]":
         """What the question found, how far to trust it, and where the marked passage stands."""
-        context = await self._searcher.search(work.query)
+        # A mark says itself what the question is about.
+        history = work.history if work.selected_text is None else ()
+        context = await self._searcher.search(work.query, history)
         metrics = assess(context, self._confidence, self._calibration)
         if work.selected_text is None:
             return context, metrics, None

@@ -1,6 +1,7 @@
 """Asks one question and keeps what is needed to score it: the ranked documents, spans, confidence, time."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ from askbook.evaluation.metrics import Span
 from askbook.retrieval.calibration import choose_calibration
 from askbook.retrieval.confidence import assess
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.history import Message
 from askbook.retrieval.query import MAX_LIMIT, MAX_QUESTION, SearchQuery
 
 RANKED = 10
@@ -35,6 +37,8 @@ class Outcome:
     top_score: float = 0.0
     answer: AnswerOutcome | None = None
     notes: list[str] = field(default_factory=list[str])
+    last_turn_only: list[str] | None = None
+    """The ranked documents without what was said before, where something was."""
 
     @classmethod
     def from_json(cls, row: dict[str, Any]) -> "Outcome":
@@ -63,48 +67,58 @@ class Asker:
         )
 
     async def ask(
-        self, question: Question, text: str, chosen: Configuration, *, with_answer: bool = False
+        self, question: Question, chosen: Configuration, *, with_answer: bool = False
     ) -> Outcome:
         """One search as a reader would make it, then on until enough documents are ranked."""
+        text, history = question.text, said_before(question)
         notes: list[str] = []
         if len(text) > MAX_QUESTION:
             notes.append(f"cut to {MAX_QUESTION} characters")
             text = text[:MAX_QUESTION]
         started = time.perf_counter()
-        context = await self.search(text, chosen, self._askbook.settings.retrieval.top_k)
+        top_k = self._askbook.settings.retrieval.top_k
+        context = await self.search(text, chosen, top_k, history)
         latency = (time.perf_counter() - started) * 1000
         judged = chosen.judged and self._askbook.judge is not None
         metrics = assess(context, self._askbook.settings.confidence, self._calibrations[judged])
         return Outcome(
             qid=question.qid,
-            ranked=await self._ranked(text, chosen),
+            ranked=await self._ranked(text, chosen, history),
             spans=[self._span(context, i) for i in range(len(context.results))],
             confidence=metrics.confidence,
             answered=metrics.should_answer,
             latency_ms=latency,
             top_score=max(context.scores, default=0.0),
-            answer=await self._answer(question, text) if with_answer else None,
+            answer=await self._answer(question, text, history) if with_answer else None,
             notes=notes,
+            last_turn_only=await self._ranked(text, chosen) if history else None,
         )
 
-    async def search(self, text: str, chosen: Configuration, limit: int) -> RetrievalContext:
+    async def search(
+        self, text: str, chosen: Configuration, limit: int, history: Sequence[Message] = ()
+    ) -> RetrievalContext:
         """What this configuration finds, with no reader filter."""
-        return await self._searchers.of(chosen).search(self._query(text, chosen, limit))
+        query = self._query(text, chosen, limit)
+        return await self._searchers.of(chosen).search(query, history)
 
-    async def _ranked(self, text: str, chosen: Configuration) -> list[str]:
+    async def _ranked(
+        self, text: str, chosen: Configuration, history: Sequence[Message] = ()
+    ) -> list[str]:
         documents: list[str] = []
         for limit in (FIRST_LIMIT, MAX_LIMIT):
-            context = await self.search(text, chosen, limit)
+            context = await self.search(text, chosen, limit, history)
             files = (result.chunk.metadata.source_file for result in context.results)
             documents = list(dict.fromkeys(self._corpus.place(file).doc_id for file in files))
             if len(documents) >= RANKED or len(context.results) < limit:
                 break
         return documents[:RANKED]
 
-    async def _answer(self, question: Question, text: str) -> AnswerOutcome:
+    async def _answer(
+        self, question: Question, text: str, history: Sequence[Message]
+    ) -> AnswerOutcome:
         book = (await self._askbook.book(BOOK_ID)).book
         query = self._query(text, CONFIGURATIONS[DEFAULT], self._askbook.settings.retrieval.top_k)
-        response = await self._turns.answer(query, book)
+        response = await self._turns.answer(query, book, history=history)
         return read_answer(response, question, self._documents(response), book.disclaimer)
 
     def _documents(self, response: AgentResponse) -> dict[str, str]:
@@ -127,3 +141,8 @@ class Asker:
         return SearchQuery(
             text=text, book_id=BOOK_ID, hardware_tier_filter=4, limit=limit, mode=chosen.mode
         )
+
+
+def said_before(question: Question) -> tuple[Message, ...]:
+    """The reader's earlier questions as messages; silence is none."""
+    return tuple(Message(role="user", content=said) for said in question.history if said.strip())

@@ -29,6 +29,9 @@ def as_lines(evaluated: Evaluated) -> list[str]:
         for group, part in summary.get("by", {}).items():
             for section, metric, value, _ in _rows(part):
                 lines.append(f"    {group:24} {section}.{metric:22} {_shown(value):>8}")
+        for turns, numbers in summary.get("multi_turn", {}).items():
+            for metric, value in numbers.items():
+                lines.append(f"    {turns:24} retrieval.{metric:22} {_shown(value):>8}")
     lines.extend(_comparison(evaluated))
     return lines
 

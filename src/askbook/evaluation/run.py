@@ -1,7 +1,7 @@
 """Runs a question set: index the corpus, ask every question, sum up. One stream of events tells how far it is."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,12 +21,6 @@ from askbook.evaluation.summary import Numbers, retrieval_values, summarise
 from askbook.retrieval.judging import Judge
 
 SECTIONS = ("retrieval", "refusal", "answers")
-QueryOf: TypeAlias = Callable[[Question], str]
-
-
-def question_alone(question: Question) -> str:
-    """The last turn as it was asked, without what was said before."""
-    return question.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +31,6 @@ class Request:
     configurations: tuple[str, ...] = (DEFAULT,)
     limit: int | None = None
     from_book: bool = False
-    query_of: QueryOf = question_alone
-    """How a question with history becomes a query; all else stays the same when that changes."""
     answer_limit: int | None = None
     """At most so many questions are also answered; answering costs more than searching."""
     outcomes: Path | None = None
@@ -170,13 +162,14 @@ async def _outcomes(
         wants_answer = question.qid in answered
         outcome = kept.get(question.qid, wants_answer)
         if outcome is None:
-            text = request.query_of(question)
             if name == WHOLE_DOCUMENTS:
                 documents = documents or DocumentBm25(_documents(dataset))
-                outcome = Outcome(question.qid, documents.rank(text, 10), [], 0.0, True, 0.0)
+                outcome = Outcome(
+                    question.qid, documents.rank(question.text, 10), [], 0.0, True, 0.0
+                )
             else:
                 chosen = configuration(name)
-                outcome = await asker.ask(question, text, chosen, with_answer=wants_answer)
+                outcome = await asker.ask(question, chosen, with_answer=wants_answer)
             kept.put(outcome)
         yield outcome
 

@@ -1,6 +1,7 @@
 """Turns outcomes into the numbers of a report: means, intervals and breakdowns. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from askbook.evaluation.asking import Outcome
@@ -44,6 +45,7 @@ def summarise(pairs: Pairs, sections: Sequence[str], prior: float) -> Numbers:
         first = [p for p in pairs if not p[0].history]
         summary["multi_turn"] = {
             "with_history": retrieval_numbers(followed),
+            "last_turn_only": retrieval_numbers(_alone(followed)),
             "first_turns": retrieval_numbers(first),
         }
     summary["latency_ms"] = latency_numbers(pairs)
@@ -134,6 +136,15 @@ def shortfalls(summary: Mapping[str, Any], limits: Mapping[str, float]) -> list[
         elif metric not in LOWER_IS_BETTER and value < limit:
             short.append(f"{name} is {value:.3f}, under {limit:g}")
     return short
+
+
+def _alone(pairs: Pairs) -> Pairs:
+    """The same questions as they were found without what was said before them."""
+    return [
+        (question, replace(outcome, ranked=outcome.last_turn_only, spans=[]))
+        for question, outcome in pairs
+        if outcome.last_turn_only is not None
+    ]
 
 
 def _sections(pairs: Pairs, sections: Sequence[str], prior: float) -> Numbers:

@@ -1,8 +1,9 @@
-"""Makes one ranking of two. Pure."""
+"""Makes one ranking of several. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from askbook.index import Hits
+from askbook.index import Hit, Hits
 
 RRF_K = 60
 
@@ -18,17 +19,36 @@ class Candidate:
     cosine: float | None
 
 
-def fuse(hits: Hits, *, dense_weight: float, sparse_weight: float) -> list[Candidate]:
-    """Weighted reciprocal ranks, best first, ties by chunk id. One ranking alone keeps its order."""
+def fuse(
+    hits: Hits,
+    *,
+    dense_weight: float,
+    sparse_weight: float,
+    also: Sequence[Hit] = (),
+    also_share: float = 0.5,
+) -> list[Candidate]:
+    """Weighted reciprocal ranks, best first, ties by chunk id. One ranking alone keeps its order.
+
+    `also` is a second sparse ranking, of the question as a follow-up: it takes its share of the sparse weight.
+    """
     dense_ranks = {hit.chunk_id: rank for rank, hit in enumerate(hits.dense, 1)}
     sparse_ranks = {hit.chunk_id: rank for rank, hit in enumerate(hits.sparse, 1)}
+    also_ranks = {hit.chunk_id: rank for rank, hit in enumerate(also, 1)}
     cosines = {hit.chunk_id: hit.score for hit in hits.dense}
-    total = dense_weight * bool(dense_ranks) + sparse_weight * bool(sparse_ranks) or 1.0
+    also_weight = sparse_weight * also_share if also else 0.0
+    sparse_weight -= also_weight
+    weights = (
+        dense_weight * bool(dense_ranks),
+        sparse_weight * bool(sparse_ranks),
+        also_weight * bool(also_ranks),
+    )
+    total = sum(weights) or 1.0
 
     def score(chunk_id: str) -> float:
         parts = (
             (dense_weight, dense_ranks.get(chunk_id)),
             (sparse_weight, sparse_ranks.get(chunk_id)),
+            (also_weight, also_ranks.get(chunk_id)),
         )
         best = total / (RRF_K + 1)
         return sum(w / (RRF_K + rank) for w, rank in parts if rank is not None) / best
@@ -41,6 +61,6 @@ def fuse(hits: Hits, *, dense_weight: float, sparse_weight: float) -> list[Candi
             sparse_rank=sparse_ranks.get(chunk_id),
             cosine=cosines.get(chunk_id),
         )
-        for chunk_id in dict.fromkeys([*dense_ranks, *sparse_ranks])
+        for chunk_id in dict.fromkeys([*dense_ranks, *sparse_ranks, *also_ranks])
     ]
     return sorted(candidates, key=lambda c: (-c.fused, c.chunk_id))

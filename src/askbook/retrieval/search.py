@@ -12,7 +12,9 @@ from askbook.errors import ConfigurationError, ServiceUnavailable
 from askbook.index import ChunkIndex, Hits
 from askbook.retrieval.calibration import rated
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.followups import FollowUp, follow_up
 from askbook.retrieval.fusion import Candidate, fuse
+from askbook.retrieval.history import Message
 from askbook.retrieval.judging import Judge, Judgement
 from askbook.retrieval.query import Explanation, SearchQuery, SearchResult
 from askbook.storage.library import Library
@@ -57,11 +59,12 @@ class Searcher:
         self._judge = judge
         self._weights = weights or SearchWeights()
 
-    async def search(self, query: SearchQuery) -> RetrievalContext:
+    async def search(self, query: SearchQuery, history: Sequence[Message] = ()) -> RetrievalContext:
         """The best chunks for a question, within its filters; the book is known to be of this embedder."""
         started = time.perf_counter()
-        vector = None if query.mode == "sparse" else await self._embedder.embed_query(query.text)
-        hits, found = await self._visible(query, vector)
+        followed = follow_up(query.text, history)
+        vector = None if query.mode == "sparse" else await self._vector(query.text, followed)
+        hits, found = await self._visible(query, vector, followed)
         if not (hits.dense or hits.sparse):
             await self._check_not_lost(query.book_id)
         info: list[str] = []
@@ -69,7 +72,7 @@ class Searcher:
             if self._judge is None:
                 info.append("The judge is off: results are in fused order.")
             else:
-                found = await self._judged(query.text, found)
+                found = await self._judged(followed.text if followed else query.text, found)
         found = found[: query.limit]
         vectors = await self._vectors([f.chunk.id for f in found])
         context = RetrievalContext(
@@ -96,8 +99,16 @@ class Searcher:
                 "Unless an ingest is rebuilding it now, restore it with `askbook audit --repair`.",
             )
 
+    async def _vector(self, text: str, followed: FollowUp | None) -> Vector:
+        """Where the question points; of a follow-up, between its two readings."""
+        alone = await self._embedder.embed_query(text)
+        if followed is None:
+            return alone
+        between = alone + followed.weight * await self._embedder.embed_query(followed.text)
+        return (between / (float(np.linalg.norm(between)) or 1.0)).astype(np.float32)
+
     async def _visible(
-        self, query: SearchQuery, vector: Vector | None
+        self, query: SearchQuery, vector: Vector | None, followed: FollowUp | None
     ) -> tuple[Hits, list[_Found]]:
         """The best candidates the database shows; searched anew when a switch hid some meanwhile."""
         judged = query.mode == "hybrid" and self._judge is not None
@@ -107,14 +118,29 @@ class Searcher:
         hits, found = Hits((), ()), list[_Found]()
         for _ in range(ATTEMPTS):
             hits = await self._index.search(query.where, vector=vector, text=text, limit=limit)
-            ranked = fuse(
-                hits, dense_weight=self._weights.dense, sparse_weight=self._weights.sparse
-            )
+            ranked = await self._fused(query, hits, followed, limit)
             found, hidden = await self._shown(query, ranked, need)
             if len(found) >= need or not hidden:
                 break
             limit *= 2
         return hits, found
+
+    async def _fused(
+        self, query: SearchQuery, hits: Hits, followed: FollowUp | None, limit: int
+    ) -> list[Candidate]:
+        also, share = (), 0.0
+        if followed is not None and query.mode != "dense":
+            read = await self._index.search(
+                query.where, vector=None, text=followed.text, limit=limit
+            )
+            also, share = read.sparse, followed.weight / (1.0 + followed.weight)
+        return fuse(
+            hits,
+            dense_weight=self._weights.dense,
+            sparse_weight=self._weights.sparse,
+            also=also,
+            also_share=share,
+        )
 
     async def _shown(
         self, query: SearchQuery, ranked: Sequence[Candidate], need: int

@@ -17,8 +17,13 @@ _STOP = frozenset(
 
 def content_terms(text: str) -> list[str]:
     """Distinct stems of the meaningful words, in order of appearance."""
-    words = (match.group().lower() for match in _WORD.finditer(text))
-    return list(dict.fromkeys(stem(w) for w in words if w not in _STOP and len(w) > 1))
+    return list(dict.fromkeys(stem(word.lower()) for word in content_words(text)))
+
+
+def content_words(text: str) -> list[str]:
+    """The meaningful words as they were written, in order of appearance."""
+    words = (match.group() for match in _WORD.finditer(text))
+    return [word for word in words if word.lower() not in _STOP and len(word) > 1]
 
 
 def stem(word: str) -> str:

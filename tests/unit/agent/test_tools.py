@@ -1,6 +1,7 @@
 """`retrieve_documentation`: one JSON shape, whatever a model asks."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
@@ -10,6 +11,7 @@ from askbook.agent.tools import RetrievalTool, format_tool_response, tool_schema
 from askbook.book import Book
 from askbook.errors import ServiceUnavailable
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.history import Message
 from askbook.retrieval.query import SearchQuery
 from sample_chunks import make_result
 
@@ -30,7 +32,7 @@ class Searched:
         self.queries: list[SearchQuery] = []
         self._failure = failure
 
-    async def search(self, query: SearchQuery) -> RetrievalContext:
+    async def search(self, query: SearchQuery, history: Sequence[Message] = ()) -> RetrievalContext:
         self.queries.append(query)
         if self._failure:
             raise self._failure

@@ -10,6 +10,7 @@ from askbook.chat.selection import find_marked, is_about_the_mark
 from askbook.chat.turn import NOT_MARKED_HERE
 from askbook.errors import InvalidInput
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.history import Message
 from askbook.retrieval.query import SearchQuery
 
 MARKED = "A watchdog stops the arm after 20 ms without a message."
@@ -21,7 +22,7 @@ class Everything:
     def __init__(self, texts: Sequence[str] = (ARM, CONTROLLER)) -> None:
         self._texts = texts
 
-    async def search(self, query: SearchQuery) -> RetrievalContext:
+    async def search(self, query: SearchQuery, history: Sequence[Message] = ()) -> RetrievalContext:
         return RetrievalContext(
             query=query.text,
             results=results_of(self._texts)[: query.limit],

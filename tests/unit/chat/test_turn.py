@@ -12,6 +12,7 @@ from askbook.config import ConfidenceSettings
 from askbook.errors import IllegalTransition, ServiceUnavailable
 from askbook.retrieval.calibration import Calibration
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.history import Message
 from askbook.retrieval.judging import Judgement
 from askbook.retrieval.query import SearchQuery
 from sample_chunks import make_context
@@ -67,7 +68,7 @@ class Found:
     def __init__(self, found: RetrievalContext | Exception) -> None:
         self._found = found
 
-    async def search(self, query: SearchQuery) -> RetrievalContext:
+    async def search(self, query: SearchQuery, history: Sequence[Message] = ()) -> RetrievalContext:
         if isinstance(self._found, Exception):
             raise self._found
         return self._found

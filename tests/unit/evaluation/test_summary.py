@@ -25,7 +25,10 @@ PAIRS = [
         asked("1", gold="a", groups=("kind=plain",), spans=(GoldSpan("a", 40, 60),)),
         outcome("1", ["a", "b"]),
     ),
-    (asked("2", gold="a", history=("Before?",)), outcome("2", ["b", "a"], 0.3)),
+    (
+        asked("2", gold="a", history=("Before?",)),
+        outcome("2", ["b", "a"], 0.3, last_turn_only=["b", "c", "a"]),
+    ),
     (asked("3", answerable=False, groups=("kind=foreign",)), outcome("3", ["b"], 0.2)),
     (asked("4", answerable=False), outcome("4", ["b"], 0.8)),
     (asked("5", answerable=None, gold="z"), outcome("5", ["b"])),
@@ -55,6 +58,13 @@ def test_groups_and_later_turns_are_reported_apart() -> None:
     assert summary["by"]["kind=foreign"]["refusal"]["answered_unanswerable"] == 0.0
     assert summary["multi_turn"]["with_history"]["n"] == 1
     assert summary["multi_turn"]["first_turns"]["n"] == 2
+
+
+def test_later_turns_are_scored_with_and_without_what_was_said_before() -> None:
+    turns = summarise(PAIRS, SECTIONS, 0.85)["multi_turn"]
+    assert turns["with_history"]["mrr@10"] == 1 / 2
+    assert turns["last_turn_only"]["mrr@10"] == 1 / 3
+    assert turns["last_turn_only"]["n"] == 1
 
 
 def test_only_the_sections_asked_for_are_there() -> None:
@@ -113,4 +123,5 @@ def test_the_report_shows_numbers_plots_and_escapes_names() -> None:
     assert "&lt;set&gt;" in page
     assert page.count("<svg") == 2
     assert any("ndcg@10" in line for line in as_lines(evaluated))
+    assert any("last_turn_only" in line for line in as_lines(evaluated))
     assert evaluated.to_json()["retrieval"]["n"] == 3

@@ -71,3 +71,12 @@ def test_every_chunk_appears_once_best_first_within_bounds(
     assert all(0.0 <= c.fused <= 1.0 + 1e-9 for c in fused)
     for candidate in fused:
         assert (candidate.cosine is not None) == (candidate.chunk_id in dense)
+
+
+def test_a_second_sparse_ranking_takes_its_share_of_the_sparse_weight() -> None:
+    hits = Hits((), ranking("alone"))
+    also = ranking("followed")
+    for share, first in ((0.75, "followed"), (0.25, "alone")):
+        fused = fuse(hits, dense_weight=2.0, sparse_weight=1.0, also=also, also_share=share)
+        assert fused[0].chunk_id == first
+        assert sum(candidate.fused for candidate in fused) == pytest.approx(1.0)

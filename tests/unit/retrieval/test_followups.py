@@ -1,0 +1,81 @@
+"""What a follow-up leaves out, taken from earlier questions."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askbook.retrieval.followups import (
+    LONGEST_WORD,
+    WORDS,
+    carried_words,
+    follow_up,
+    is_elliptical,
+)
+from askbook.retrieval.history import Message
+from askbook.retrieval.terms import content_terms
+
+
+def said(*questions: str, answer: str = "An answer about penguins.") -> list[Message]:
+    """Earlier questions, each with its answer."""
+    return [
+        message
+        for question in questions
+        for message in (
+            Message(role="user", content=question),
+            Message(role="assistant", content=answer),
+        )
+    ]
+
+
+def test_a_first_question_stays_as_it_is() -> None:
+    assert follow_up("What is a lidar?", []) is None
+
+
+def test_a_follow_up_carries_what_the_earlier_question_was_about() -> None:
+    followed = follow_up("And how do I start it?", said("Where is the lidar driver?"))
+    assert followed is not None
+    assert followed.text == "And how do I start it? lidar driver"
+
+
+def test_the_newest_question_comes_first_and_answers_are_not_read() -> None:
+    history = said("What is Gazebo?", "How does SLAM use odometry?")
+    assert carried_words("Why?", history) == ["SLAM", "odometry", "Gazebo"]
+
+
+def test_words_the_question_repeats_are_not_carried() -> None:
+    history = said("Which topics carry messages?")
+    assert carried_words("What is a topic's message rate?", history) == ["carry"]
+
+
+def test_nothing_is_carried_when_the_question_says_it_all_again() -> None:
+    assert follow_up("Where is the lidar driver?", said("Where is the lidar driver?")) is None
+
+
+def test_only_the_last_three_questions_count() -> None:
+    history = said("penguins", "gears", "motors", "sensors")
+    assert carried_words("Why?", history) == ["sensors", "motors", "gears"]
+
+
+@pytest.mark.parametrize("question", ["Tell me more", "And the second one?", "Why?", "What is it?"])
+def test_a_question_with_few_words_of_its_own_leans_on_the_earlier_ones(question: str) -> None:
+    assert is_elliptical(question)
+    followed = follow_up(question, said("How does SLAM use odometry?"))
+    assert followed is not None
+    assert followed.weight > 1.0
+
+
+def test_a_question_that_stands_alone_counts_as_much_as_the_follow_up() -> None:
+    question = "Which graphics card does Isaac Sim need?"
+    assert not is_elliptical(question)
+    followed = follow_up(question, said("How does SLAM use odometry?"))
+    assert followed is not None
+    assert followed.weight == 1.0
+
+
+@given(st.text(min_size=1, max_size=200), st.lists(st.text(min_size=1, max_size=400), max_size=6))
+def test_few_short_and_new_words_are_carried(question: str, earlier: list[str]) -> None:
+    history = [Message(role="user", content=text) for text in earlier if text.strip()]
+    carried = carried_words(question, history)
+    assert len(carried) <= WORDS
+    assert all(len(word) <= LONGEST_WORD for word in carried)
+    assert not set(content_terms(" ".join(carried))) & set(content_terms(question))
