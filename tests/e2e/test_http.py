@@ -173,3 +173,14 @@ async def test_a_real_server_answers(data_dir: Path) -> None:
             assert answer["should_answer"] is True
             page = await http.get(answer["citations"][0]["url"])
             assert "<mark" in page.text
+
+
+async def test_a_refusal_says_which_tier_answers(client: httpx.AsyncClient) -> None:
+    body = {"message": "Can I run Isaac Sim on an A100?", "hardware_tier": 1}
+    document = (await client.post("/chat/run", json=body)).json()
+    assert document["should_answer"] is False
+    [hint] = document["info"]
+    assert hint.startswith("Covered in Tier")
+    assert hint in document["metrics"]["reason"]
+    assert (document["sources"], document["citations"]) == ([], [])
+    assert "RT cores" not in str(document)

@@ -224,3 +224,42 @@ async def test_an_answer_to_a_follow_up_is_about_what_was_asked_before(askbook: 
     assert response.query == question
     assert response.should_answer
     assert "Isaac" in response.sources[0].page_title
+
+
+# --- What lies outside the reader's filter ---
+
+TIER_QUESTIONS = [
+    ("Can I run Isaac Sim on an A100?", 1, "module isaac"),
+    ("Why does my Jetson get slower after ten minutes?", 2, "module isaac"),
+]
+
+
+@pytest.mark.parametrize(("question", "tier", "place"), TIER_QUESTIONS)
+async def test_a_refusal_tells_where_a_higher_tier_answers(
+    askbook: Askbook, question: str, tier: Any, place: str
+) -> None:
+    response = await askbook.ask(question, Scope(hardware_tier=tier))
+    assert not response.should_answer
+    [hint] = [line for line in response.info if line.startswith("Covered in Tier")]
+    assert place in hint
+    assert hint.endswith(f"your tier is {tier}.")
+    assert hint in response.metrics.reason
+    [best, *_] = (await askbook.ask(question, Scope(hardware_tier=4))).sources
+    assert best.page_title in hint
+    # The title may be said; nothing of the text is.
+    assert not response.sources
+    assert not response.citations
+    assert not any(line in response.answer + hint for line in best.text.splitlines() if line)
+
+
+async def test_a_refusal_tells_which_other_module_answers(askbook: Askbook) -> None:
+    question = "Which stop categories may an emergency stop have?"
+    response = await askbook.ask(question, Scope(module="simulation", hardware_tier=4))
+    assert not response.should_answer
+    assert "you asked within module simulation" in response.metrics.reason
+
+
+async def test_a_refusal_of_what_the_book_never_says_points_nowhere(askbook: Askbook) -> None:
+    response = await askbook.ask("What is the capital of Australia?", Scope(hardware_tier=1))
+    assert not response.should_answer
+    assert "Covered in" not in response.metrics.reason + " ".join(response.info)

@@ -13,6 +13,7 @@ from askbook.agent.guardrails import gives_orders, orders_in
 from askbook.agent.prompting import Asked
 from askbook.agent.response import AgentResponse, Citation, cite
 from askbook.book import Book
+from askbook.chat.elsewhere import covered_elsewhere
 from askbook.chat.selection import Marked, find_marked, is_about_the_mark
 from askbook.config import ConfidenceSettings
 from askbook.errors import IllegalTransition, InvalidInput
@@ -159,6 +160,9 @@ class ChatTurns:
             turn.to("no_results")
             yield StateChanged(turn.state)
             foreign = marked is not None and not marked.results
+            if not foreign and (hint := await self._elsewhere(work)):
+                context = replace(context, info=(*context.info, hint))
+                metrics = replace(metrics, reason=f"{metrics.reason} {hint}")
             said = f"{NOT_MARKED_HERE} {book.refusal}" if foreign else book.refusal
             yield TurnEnded(work.declined(context, metrics, self.model_name, said))
             return
@@ -228,9 +232,7 @@ class ChatTurns:
         self, work: "_Work"
     ) -> "tuple[RetrievalContext, ConfidenceMetrics, Marked | None]":
         """What the question found, how far to trust it, and where the marked passage stands."""
-        # A mark says itself what the question is about.
-        history = work.history if work.selected_text is None else ()
-        context = await self._searcher.search(work.query, history)
+        context = await self._searcher.search(work.query, work.followed)
         metrics = assess(context, self._confidence, self._calibration)
         if work.selected_text is None:
             return context, metrics, None
@@ -256,6 +258,15 @@ class ChatTurns:
                 reason=f"The marked passage is from “{marked.results[0].page_title}”.",
             )
         return context, metrics, marked
+
+    async def _elsewhere(self, work: "_Work") -> str | None:
+        """Where the book answers outside the reader's filter."""
+        return await covered_elsewhere(
+            self._searcher,
+            work.query,
+            work.followed,
+            lambda found: assess(found, self._confidence, self._calibration).should_answer,
+        )
 
     async def _about(
         self, context: RetrievalContext, marked: Marked, query: SearchQuery
@@ -311,6 +322,11 @@ class _Work:
     selected_text: str | None
     turn: Turn
     started: float
+
+    @property
+    def followed(self) -> Sequence[Message]:
+        """What the question follows; a mark says itself what it is about."""
+        return self.history if self.selected_text is None else ()
 
     def pointed(self, context: RetrievalContext) -> RetrievalContext:
         """For quoting, a question that only points asks for the marked words."""
