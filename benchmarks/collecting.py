@@ -7,7 +7,7 @@ from pathlib import Path
 
 from askbook.bootstrap import Askbook
 from askbook.config import Settings
-from askbook.evaluation.asking import Asker
+from askbook.evaluation.asking import Asker, said_before
 from askbook.evaluation.configurations import CONFIGURATIONS, DEFAULT
 from askbook.evaluation.corpus import Corpus, cache_beside, index_corpus, prepare_corpus
 from askbook.retrieval.context import RetrievalContext
@@ -51,8 +51,9 @@ async def collect(
                 for question in missing:
                     text = question.text[:MAX_QUESTION]
                     top_k = settings.retrieval.top_k
-                    judged = await asker.search(text, CONFIGURATIONS[DEFAULT], top_k)
-                    unjudged = await asker.search(text, CONFIGURATIONS["fused"], top_k)
+                    before = said_before(question)
+                    judged = await asker.search(text, CONFIGURATIONS[DEFAULT], top_k, before)
+                    unjudged = await asker.search(text, CONFIGURATIONS["fused"], top_k, before)
                     row = Row(
                         chosen.name,
                         chosen.kind,

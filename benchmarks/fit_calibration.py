@@ -27,9 +27,9 @@ LEVEL = 0.60
 PENALTY = 0.3
 """Inverse strength of the ridge penalty, on standardised features."""
 FEATURES = {
-    ("built-in", True): ("best", "lift", "relevance", "answerability"),
+    ("built-in", True): ("best", "answerability", "introduced"),
     ("built-in", False): ("best", "best_coverage"),
-    ("any", True): ("relevance", "answerability"),
+    ("any", True): ("relevance", "answerability", "introduced"),
     ("any", False): ("standing", "best_coverage", "agreement"),
 }
 """Few on purpose: with more, folds score better on their own kind of question and worse on others. Cosines

@@ -13,11 +13,10 @@ from functools import cache
 from pathlib import Path
 
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.definitions import introduces, term_asked_for
 from askbook.retrieval.query import SearchResult
 from askbook.retrieval.terms import content_terms
 
-TAIL = 20
-"""Dense ranks from here on are the book's own background for this question."""
 SHIPPED = Path(__file__).with_name("calibration.json")
 
 
@@ -58,26 +57,17 @@ def rated(context: RetrievalContext, fingerprint: str) -> tuple[SearchResult, ..
 
 
 def features_of(context: RetrievalContext) -> dict[str, float]:
-    """What is known of one retrieval, as numbers that mean the same for every book."""
+    """What is known of one retrieval, as numbers."""
     scores = context.background or context.scores
-    tail = scores[TAIL:] or scores[-1:]
-    best = scores[0] if scores else 0.0
-    background = sum(tail) / len(tail) if tail else 0.0
-    relevances = sorted((j.relevance for j in context.judgements if j is not None), reverse=True)
-    answers = [j.answerability for j in context.judgements if j is not None]
-    spans = [j.span_margin for j in context.judgements if j is not None]
-    shares = _term_shares(context)
+    judgements = [judgement for judgement in context.judgements if judgement is not None]
     return {
-        "best": best,
-        "lift": best - background,
+        "best": scores[0] if scores else 0.0,
         "standing": _standing(scores),
-        "relevance": relevances[0] if relevances else -5.0,
-        "second_relevance": relevances[1] if len(relevances) > 1 else -5.0,
-        "answerability": max(answers, default=-10.0),
-        "span": max(spans, default=-10.0),
-        "coverage": shares[0],
-        "best_coverage": shares[1],
+        "relevance": max((j.relevance for j in judgements), default=-5.0),
+        "answerability": max((j.answerability for j in judgements), default=-10.0),
+        "best_coverage": _best_coverage(context),
         "agreement": context.agreement,
+        "introduced": float(_is_introduced(context)),
     }
 
 
@@ -90,15 +80,21 @@ def _standing(scores: Sequence[float]) -> float:
     return (scores[0] - mean) / spread if spread > 0 else 0.0
 
 
-def _term_shares(context: RetrievalContext) -> tuple[float, float]:
-    """The share of the question's terms that all results hold together, and that one of them holds alone."""
+def _best_coverage(context: RetrievalContext) -> float:
+    """The share of the question's terms that one result holds alone."""
     wanted = content_terms(context.query)
     if not wanted:
-        return 0.5, 0.5
-    present = [set(content_terms(result.chunk.embedded_text)) for result in context.results]
-    together = set[str]().union(*present)
-    alone = max((sum(term in terms for term in wanted) for terms in present), default=0)
-    return sum(term in together for term in wanted) / len(wanted), alone / len(wanted)
+        return 0.5
+    present = (set(content_terms(result.chunk.embedded_text)) for result in context.results)
+    return max((sum(term in terms for term in wanted) for terms in present), default=0) / len(
+        wanted
+    )
+
+
+def _is_introduced(context: RetrievalContext) -> bool:
+    """Whether the question asks what something is, and a result is where the book says it."""
+    term = term_asked_for(context.query)
+    return any(introduces(result.text, result.section, term) for result in context.results)
 
 
 @cache
@@ -119,7 +115,7 @@ def shipped_calibrations() -> tuple[Calibration, ...]:
 def choose_calibration(fingerprint: str, *, judged: bool) -> Calibration:
     """The shipped calibration for this embedder, or the one that fits any."""
     for calibration in shipped_calibrations():
-        reads_judge = "relevance" in calibration.features
+        reads_judge = "answerability" in calibration.features
         if calibration.fingerprint in (fingerprint, None) and reads_judge == judged:
             return calibration
     raise LookupError("The shipped calibrations cover every case.")

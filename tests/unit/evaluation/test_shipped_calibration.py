@@ -8,8 +8,8 @@ from askbook.retrieval.calibration import choose_calibration, features_of, shipp
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.judging import Judgement
 
-COSINE = {"best", "lift"}
-JUDGED = {"relevance", "second_relevance", "answerability", "span"}
+COSINE = {"best"}
+JUDGED = {"relevance", "answerability"}
 FITTED = str(shipped_calibrations()[0].fingerprint)
 
 
