@@ -42,13 +42,18 @@ def _env(name: str) -> AliasChoices:
 
 
 class StorageSettings(_Section):
-    """Where books, conversations and jobs are kept."""
+    """Where books, conversations and jobs are kept, and whether declined questions are."""
 
     data_dir: Path = Field(Path(".askbook"), validation_alias=_env("ASKBOOK_DATA_DIR"))
     database_url: SecretStr | None = Field(
         None,
         validation_alias=_env("ASKBOOK_DATABASE_URL"),
         description="postgresql://…; absent: SQLite inside the data directory",
+    )
+    keep_gaps: bool = Field(
+        True,
+        validation_alias=_env("ASKBOOK_KEEP_GAPS"),
+        description="declined questions, without personal data, for `askbook gaps`",
     )
 
 

@@ -1,6 +1,8 @@
 """`askbook eval` on a small folder, through the real embedder, judge, index and database."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from askbook.config import load_settings
 from askbook.evaluation.configurations import WHOLE_DOCUMENTS
 from askbook.evaluation.datasets import load_dataset
 from askbook.evaluation.run import Evaluated, Indexed, Request, evaluate
+from askbook.storage.engine import DATABASE_FILE
 
 if not any(each.name == "eval" for each in app.registered_commands):
     command.register(app)
@@ -79,7 +82,9 @@ def test_eval_prints_the_documented_numbers(
     assert document["latency_ms"]["p50"] > 0
     assert "<svg" in report.read_text(encoding="utf-8")
     assert not (tmp_path / "data").exists(), "the user's own data directory is not touched"
-    assert (tmp_path / "data-eval").is_dir()
+    [database] = (tmp_path / "data-eval").rglob(DATABASE_FILE)
+    with closing(sqlite3.connect(database)) as connection:
+        assert connection.execute("SELECT count(*) FROM gaps").fetchone() == (0,)
 
 
 def test_eval_fails_under_a_limit_with_exit_code_5(

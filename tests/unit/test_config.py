@@ -36,6 +36,7 @@ def test_defaults_need_no_environment() -> None:
         ("ASKBOOK_DATA_DIR", "elsewhere/data", "elsewhere/data"),
         ("AGENT_TOP_K", "7", 7),
         ("AGENT_SCORE_THRESHOLD", "0.25", 0.25),
+        ("ASKBOOK_KEEP_GAPS", "false", False),
         ("ASKBOOK_DENSE_WEIGHT", "3", 3.0),
         ("ASKBOOK_SPARSE_WEIGHT", "0.5", 0.5),
         ("ASKBOOK_JUDGE", "false", False),

@@ -2,7 +2,16 @@
 
 from askbook.bootstrap.askbook import Askbook
 from askbook.bootstrap.diagnosis import Check, check_parts, diagnose
-from askbook.bootstrap.reading import open_library, read_states
+from askbook.bootstrap.reading import open_library, read_gaps, read_states
 from askbook.bootstrap.scope import Scope
 
-__all__ = ["Askbook", "Check", "Scope", "check_parts", "diagnose", "open_library", "read_states"]
+__all__ = [
+    "Askbook",
+    "Check",
+    "Scope",
+    "check_parts",
+    "diagnose",
+    "open_library",
+    "read_gaps",
+    "read_states",
+]

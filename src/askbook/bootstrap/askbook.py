@@ -19,11 +19,12 @@ from askbook.bootstrap.parts import (
     queue_url,
     worker_id,
 )
-from askbook.bootstrap.scope import Scope
-from askbook.chat import ChatTurns, TurnEvent
+from askbook.bootstrap.scope import Scope, choose_book
+from askbook.chat import ChatTurns, TurnEnded, TurnEvent
 from askbook.config import Settings, load_settings
 from askbook.embedding import Embedder
-from askbook.errors import EmbedderMismatch, InvalidInput, NotFound
+from askbook.errors import EmbedderMismatch, IllegalTransition, InvalidInput, NotFound
+from askbook.gaps.recording import GapRecorder
 from askbook.index import ChunkIndex
 from askbook.retrieval.calibration import choose_calibration
 from askbook.retrieval.context import RetrievalContext
@@ -32,13 +33,16 @@ from askbook.retrieval.history import Message
 from askbook.retrieval.judging import Judge
 from askbook.retrieval.query import SearchMode, SearchQuery, check_question
 from askbook.retrieval.search import Searcher, SearchWeights
+from askbook.retrieval.terms import content_terms
 from askbook.storage.directory import DataDirectory
 from askbook.storage.engine import open_engine
+from askbook.storage.gaps import GapStore
 from askbook.storage.library import Library
 from askbook.storage.rows import ShelvedBook, ShelvedLesson
 from askbook.storage.vectors import VectorCache
 
 if TYPE_CHECKING:
+    from askbook.gaps.listing import GapList
     from askbook.ingestion.audit import Audit, Auditor
     from askbook.ingestion.jobs import Progress
     from askbook.ingestion.pipeline import Pipeline
@@ -88,6 +92,8 @@ class Askbook:
             self.judge,
             SearchWeights(retrieval.dense_weight, retrieval.sparse_weight),
         )
+        self.gaps = GapStore(self._engine)
+        self._recorder = GapRecorder(self.gaps)
         calibration = choose_calibration(str(fingerprint), judged=self.judge is not None)
         self.tutor = make_tutor(self.settings, self.searcher, self.judge, self._given_model)
         self.turns = ChatTurns(
@@ -101,6 +107,7 @@ class Askbook:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        await self._recorder.settle()
         if "durable_jobs" in self.__dict__:
             await self.durable_jobs.stop()
         if "jobs" in self.__dict__:
@@ -177,6 +184,7 @@ class Askbook:
         """Remove a book for good; its folder stays. Returns how many chunks it had."""
         from askbook.ingestion.switching import remove_book
 
+        await self._recorder.settle()
         return await remove_book(self.library, self.cache, self.index, await self.book(book_id))
 
     async def search(
@@ -205,8 +213,12 @@ class Askbook:
         selected_text: str | None = None,
     ) -> AgentResponse:
         """An answer with citations, or an honest refusal."""
-        query, book = await self._question(text, scope or Scope(), top_k)
-        return await self.turns.answer(query, book, history=history, selected_text=selected_text)
+        turn = self.stream(text, scope, top_k=top_k, history=history, selected_text=selected_text)
+        async with aclosing(turn) as events:
+            async for event in events:
+                if isinstance(event, TurnEnded):
+                    return event.response
+        raise IllegalTransition("A turn ended without an answer.")
 
     async def stream(
         self,
@@ -218,11 +230,35 @@ class Askbook:
         selected_text: str | None = None,
     ) -> AsyncGenerator[TurnEvent]:
         """The same as it happens: states, sources, each sentence once it is checked, the whole."""
-        query, book = await self._question(text, scope or Scope(), top_k)
+        scope = scope or Scope()
+        # Only a question that says by itself what is asked of the whole book can tell what the book lacks.
+        follows = bool(history) and len(content_terms(text)) < 2
+        complete = scope.is_whole_book and selected_text is None and not follows
+        query, book = await self._question(text, scope, top_k)
         turn = self.turns.stream(query, book, history=history, selected_text=selected_text)
         async with aclosing(turn) as events:
             async for event in events:
+                if complete and isinstance(event, TurnEnded):
+                    self._note_gap(event, text)
                 yield event
+
+    async def list_gaps(
+        self, book_id: str | None = None, *, days: int | None = None, limit: int | None = None
+    ) -> "GapList":
+        """What readers asked of a book and it does not answer, for its author."""
+        from askbook.gaps.listing import list_gaps
+
+        await self._recorder.settle()
+        name = (await self.book(book_id)).book.book_id
+        return await list_gaps(self.gaps, self.embedder, name, days=days, limit=limit)
+
+    def _note_gap(self, ended: TurnEnded, text: str) -> None:
+        """Keep a declined question that the whole book does not answer."""
+        response = ended.response
+        if response.should_answer or ended.is_covered_elsewhere:
+            return
+        if self.settings.storage.keep_gaps:
+            self._recorder.keep(response.book_id, text, response.confidence, ended.nearest)
 
     async def _question(
         self, text: str, scope: Scope, top_k: int | None
@@ -258,16 +294,7 @@ class Askbook:
 
     async def book(self, book_id: str | None) -> ShelvedBook:
         """The named book, or the only one."""
-        shelved = await self.library.books()
-        known = ", ".join(s.book.book_id for s in shelved)
-        if not shelved:
-            raise NotFound("There is no book here yet.", "Ingest one with `askbook ingest PATH`.")
-        if book_id is None and len(shelved) > 1:
-            raise InvalidInput(f"There are several books: {known}.", "Name one with --book.")
-        for candidate in shelved:
-            if book_id in (None, candidate.book.book_id):
-                return candidate
-        raise NotFound(f"There is no book {book_id!r}.", f"Known books: {known}.")
+        return choose_book(await self.library.books(), book_id)
 
     async def _searchable(self, book_id: str | None) -> Book:
         """A book whose vectors the current embedder made."""

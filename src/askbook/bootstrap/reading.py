@@ -3,25 +3,41 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from askbook.bootstrap.parts import make_embedder
+from askbook.bootstrap.scope import choose_book
 from askbook.config import Settings
 from askbook.errors import NotFound
+from askbook.gaps.listing import GapList, list_gaps
 from askbook.ingestion.state import IngestionState, load_state
 from askbook.storage.engine import DATABASE_FILE, open_engine
+from askbook.storage.gaps import GapStore
 from askbook.storage.library import Library
 
 
 @asynccontextmanager
 async def open_library(settings: Settings) -> AsyncGenerator[Library]:
     """The library alone, to read from; works beside a running server."""
-    storage = settings.storage
-    if storage.database_url is None and not (storage.data_dir / DATABASE_FILE).exists():
-        raise NotFound("There is no book here yet.", "Ingest one with `askbook ingest PATH`.")
-    url = storage.database_url.get_secret_value() if storage.database_url else None
-    engine = await open_engine(storage.data_dir, url)
-    try:
+    async with _open_database(settings) as engine:
         yield Library(engine)
-    finally:
-        await engine.dispose()
+
+
+async def read_gaps(
+    settings: Settings,
+    book_id: str | None = None,
+    *,
+    days: int | None = None,
+    limit: int | None = None,
+) -> GapList:
+    """What readers asked of a book and it does not answer; works beside a running server."""
+    async with _open_database(settings) as engine:
+        name = choose_book(await Library(engine).books(), book_id).book.book_id
+        embedder = make_embedder(settings)
+        try:
+            return await list_gaps(GapStore(engine), embedder, name, days=days, limit=limit)
+        finally:
+            await embedder.close()
 
 
 async def read_states(settings: Settings, book_id: str | None = None) -> list[IngestionState]:
@@ -50,3 +66,16 @@ async def read_states(settings: Settings, book_id: str | None = None) -> list[In
             else "Ingest one with `askbook ingest PATH`.",
         )
     return [state for state in states if state is not None]
+
+
+@asynccontextmanager
+async def _open_database(settings: Settings) -> AsyncGenerator[AsyncEngine]:
+    storage = settings.storage
+    if storage.database_url is None and not (storage.data_dir / DATABASE_FILE).exists():
+        raise NotFound("There is no book here yet.", "Ingest one with `askbook ingest PATH`.")
+    url = storage.database_url.get_secret_value() if storage.database_url else None
+    engine = await open_engine(storage.data_dir, url)
+    try:
+        yield engine
+    finally:
+        await engine.dispose()

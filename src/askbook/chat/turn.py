@@ -71,9 +71,14 @@ class StateChanged:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The turn is over; this is all of it."""
+    """The turn is over; this is all of it.
+
+    Of a declined one also what came nearest, and whether the book answers it outside the reader's filter.
+    """
 
     response: AgentResponse
+    nearest: SearchResult | None = None
+    is_covered_elsewhere: bool = False
 
 
 TurnEvent: TypeAlias = StateChanged | SourcesFound | SentenceVerified | TurnEnded
@@ -160,11 +165,14 @@ class ChatTurns:
             turn.to("no_results")
             yield StateChanged(turn.state)
             foreign = marked is not None and not marked.results
-            if not foreign and (hint := await self._elsewhere(work)):
+            hint = None if foreign else await self._elsewhere(work)
+            if hint is not None:
                 context = replace(context, info=(*context.info, hint))
                 metrics = replace(metrics, reason=f"{metrics.reason} {hint}")
             said = f"{NOT_MARKED_HERE} {book.refusal}" if foreign else book.refusal
-            yield TurnEnded(work.declined(context, metrics, self.model_name, said))
+            response = work.declined(context, metrics, self.model_name, said)
+            nearest = next(iter(context.results), None)
+            yield TurnEnded(response, nearest, is_covered_elsewhere=hint is not None)
             return
         turn.to("generating")
         yield StateChanged(turn.state)
@@ -200,7 +208,8 @@ class ChatTurns:
             yield StateChanged(turn.state)
             nothing = replace(metrics, confidence_level="insufficient", should_answer=False)
             response = work.declined(context, nothing, model, book.refusal)
-            yield TurnEnded(replace(response, info=info, tokens_used=ended.tokens_used))
+            response = replace(response, info=info, tokens_used=ended.tokens_used)
+            yield TurnEnded(response, nearest=next(iter(context.results), None))
             return
         if ended.removed >= composed.sentences and metrics.confidence_level != "low":
             # Half of the answer or more could not be said: what is left may not be all of it.

@@ -15,7 +15,7 @@ from askbook.errors import (
 )
 
 DATABASE_FILE = "askbook.db"
-HEAD = "0001"
+HEAD = "0002"
 
 
 async def open_engine(data_dir: Path, database_url: str | None = None) -> AsyncEngine:

@@ -3,7 +3,9 @@
 from sqlalchemy import (
     JSON,
     Column,
+    Date,
     DateTime,
+    Float,
     Index,
     Integer,
     LargeBinary,
@@ -110,4 +112,19 @@ ingestion_jobs = Table(
         sqlite_where=text("status IN ('queued', 'running')"),
         postgresql_where=text("status IN ('queued', 'running')"),
     ),
+)
+
+gaps = Table(
+    "gaps",
+    metadata,
+    Column("book_id", String(200), primary_key=True),
+    Column("question_hash", String(64), primary_key=True),
+    Column("question", Text, nullable=False),
+    Column("last_asked", Date, nullable=False),
+    Column("count", Integer, nullable=False),
+    Column("confidence", Float, nullable=False),
+    Column("source_file", Text),
+    Column("page_title", Text),
+    Column("fingerprint", Text),
+    Column("vector", LargeBinary),
 )
