@@ -263,3 +263,19 @@ async def test_a_refusal_of_what_the_book_never_says_points_nowhere(askbook: Ask
     response = await askbook.ask("What is the capital of Australia?", Scope(hardware_tier=1))
     assert not response.should_answer
     assert "Covered in" not in response.metrics.reason + " ".join(response.info)
+
+
+# --- Names, letter by letter ---
+
+
+@pytest.mark.parametrize("question", ["{}", "What does {} do?", "Where do I need `{}`?"])
+@pytest.mark.parametrize("name", ["--symlink-install", "rclpy.spin", "/cmd_vel", "check_urdf"])
+async def test_the_chunks_that_hold_a_name_come_first(
+    askbook: Askbook, question: str, name: str
+) -> None:
+    results = await find(askbook, question.format(name))
+    assert any(name in result.chunk.embedded_text for result in results[:3])
+    bare = await find(askbook, name)
+    assert name in bare[0].chunk.embedded_text
+    scores = [result.fused for result in results]
+    assert scores == sorted(scores, reverse=True)

@@ -1,22 +1,30 @@
 """Makes one ranking of several. Pure."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from askbook.index import Hit, Hits
 
 RRF_K = 60
+EXACT = 2.0
+"""More than ranks and the judge give together: names found letter by letter come first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk with its ranks (1-based) and the score they give together."""
+    """A chunk with its ranks (1-based) and the score they give together; `exact`: it holds the names asked for."""
 
     chunk_id: str
     fused: float
     dense_rank: int | None
     sparse_rank: int | None
     cosine: float | None
+    exact: bool = False
+
+    @property
+    def order(self) -> float:
+        """What the ranking is made from: up to 1 by the ranks, more for a chunk that holds the names."""
+        return self.fused + EXACT * self.exact
 
 
 def fuse(
@@ -64,3 +72,11 @@ def fuse(
         for chunk_id in dict.fromkeys([*dense_ranks, *sparse_ranks, *also_ranks])
     ]
     return sorted(candidates, key=lambda c: (-c.fused, c.chunk_id))
+
+
+def lift(candidates: Sequence[Candidate], exact: Collection[str]) -> list[Candidate]:
+    """The same ranking with the chunks that hold what was asked letter by letter before all others."""
+    known = {candidate.chunk_id for candidate in candidates}
+    lifted = [replace(c, exact=c.chunk_id in exact) for c in candidates]
+    lifted += [Candidate(i, 0.0, None, None, None, exact=True) for i in exact if i not in known]
+    return sorted(lifted, key=lambda c: (-c.order, c.chunk_id))

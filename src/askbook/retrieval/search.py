@@ -13,8 +13,9 @@ from askbook.index import ChunkIndex, Hits
 from askbook.retrieval.calibration import rated
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.followups import FollowUp, follow_up
-from askbook.retrieval.fusion import Candidate, fuse
+from askbook.retrieval.fusion import EXACT, Candidate, fuse, lift
 from askbook.retrieval.history import Message
+from askbook.retrieval.identifiers import holding, names_in
 from askbook.retrieval.judging import Judge, Judgement
 from askbook.retrieval.query import Explanation, SearchQuery, SearchResult
 from askbook.storage.library import Library
@@ -134,13 +135,25 @@ class Searcher:
                 query.where, vector=None, text=followed.text, limit=limit
             )
             also, share = read.sparse, followed.weight / (1.0 + followed.weight)
-        return fuse(
+        fused = fuse(
             hits,
             dense_weight=self._weights.dense,
             sparse_weight=self._weights.sparse,
             also=also,
             also_share=share,
         )
+        names = names_in(query.text) if query.mode != "dense" else ()
+        return lift(fused, await self._holding(query, names)) if names else fused
+
+    async def _holding(self, query: SearchQuery, names: Sequence[str]) -> set[str]:
+        """Chunks that hold the names of a question letter by letter; the index knows only their parts."""
+        hits = await self._index.search(
+            query.where, vector=None, text=" ".join(names), limit=CANDIDATES
+        )
+        ids = [hit.chunk_id for hit in hits.sparse]
+        chunks = await self._library.chunks(query.book_id, ids)
+        texts = {i: chunk.embedded_text for i, chunk in chunks.items()}
+        return holding(query.text, names, texts)
 
     async def _shown(
         self, query: SearchQuery, ranked: Sequence[Candidate], need: int
@@ -167,7 +180,7 @@ class Searcher:
                 hidden = True
             elif chunk.metadata.content_hash not in seen:
                 seen.add(chunk.metadata.content_hash)
-                found.append(_Found(candidate, chunk, candidate.fused))
+                found.append(_Found(candidate, chunk, candidate.order))
         return found, hidden
 
     async def _judged(self, question: str, found: list[_Found]) -> list[_Found]:
@@ -181,7 +194,11 @@ class Searcher:
         low, high = min(together), max(together)
         scored = [
             # Above 1, the highest fused score, so that what the judge saw stays ahead of the rest.
-            replace(f, order=1.0 + (t - low) / ((high - low) or 1.0), judgement=judgement)
+            replace(
+                f,
+                order=1.0 + (t - low) / ((high - low) or 1.0) + EXACT * f.candidate.exact,
+                judgement=judgement,
+            )
             for f, t, judgement in zip(head, together, judgements, strict=True)
         ]
         scored.sort(key=lambda f: (-f.order, f.chunk.id))

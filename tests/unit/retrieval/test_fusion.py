@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askbook.index import Hit, Hits
-from askbook.retrieval.fusion import RRF_K, fuse
+from askbook.retrieval.fusion import RRF_K, fuse, lift
 
 ids = st.lists(st.uuids().map(str), max_size=12, unique=True)
 
@@ -80,3 +80,11 @@ def test_a_second_sparse_ranking_takes_its_share_of_the_sparse_weight() -> None:
         fused = fuse(hits, dense_weight=2.0, sparse_weight=1.0, also=also, also_share=share)
         assert fused[0].chunk_id == first
         assert sum(candidate.fused for candidate in fused) == pytest.approx(1.0)
+
+
+def test_chunks_that_hold_the_names_come_first_also_when_no_ranking_knew_them() -> None:
+    fused = fuse(Hits(ranking("a", "b"), ranking("a")), dense_weight=2.0, sparse_weight=1.0)
+    lifted = lift(fused, {"b", "new"})
+    assert [candidate.chunk_id for candidate in lifted] == ["b", "new", "a"]
+    assert [candidate.exact for candidate in lifted] == [True, True, False]
+    assert [c.fused for c in lifted if c.chunk_id != "new"] == [fused[1].fused, fused[0].fused]
