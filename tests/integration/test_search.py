@@ -184,6 +184,14 @@ async def test_without_the_judge_results_come_in_fused_order(data_dir: Path) -> 
         assert any("judge is off" in note for note in context.info)
 
 
+async def test_the_setting_says_what_counts_as_relevant(data_dir: Path) -> None:
+    for least, relevant in ((0.0, True), (1.0, False)):
+        settings = load_settings(data_dir=data_dir, judge=False, min_relevance_score=least)
+        async with Askbook(settings) as mine:
+            _, context = await mine.search(QUESTION)
+            assert context.has_relevant_results is relevant
+
+
 # --- Follow-ups ---
 
 

@@ -91,13 +91,19 @@ class Askbook:
             self.embedder,
             self.judge,
             SearchWeights(retrieval.dense_weight, retrieval.sparse_weight),
+            self.settings.confidence.min_relevance_score,
         )
         self.gaps = GapStore(self._engine)
         self._recorder = GapRecorder(self.gaps)
-        calibration = choose_calibration(str(fingerprint), judged=self.judge is not None)
+        judged, unjudged = (choose_calibration(str(fingerprint), judged=j) for j in (True, False))
         self.tutor = make_tutor(self.settings, self.searcher, self.judge, self._given_model)
         self.turns = ChatTurns(
-            self.searcher, self.judge, self.settings.confidence, calibration, self.tutor
+            self.searcher,
+            self.judge,
+            self.settings.confidence,
+            judged if self.judge is not None else unjudged,
+            self.tutor,
+            unjudged=unjudged,
         )
         return self
 

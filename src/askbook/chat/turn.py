@@ -108,11 +108,14 @@ class ChatTurns:
         confidence: ConfidenceSettings,
         calibration: Calibration,
         tutor: "Tutor | None" = None,
+        *,
+        unjudged: Calibration | None = None,
     ) -> None:
         self._searcher = searcher
         self._judge = judge
         self._confidence = confidence
         self._calibration = calibration
+        self._unjudged = unjudged or calibration
         self._tutor = tutor
 
     @property
@@ -242,7 +245,7 @@ class ChatTurns:
     ) -> "tuple[RetrievalContext, ConfidenceMetrics, Marked | None]":
         """What the question found, how far to trust it, and where the marked passage stands."""
         context = await self._searcher.search(work.query, work.followed)
-        metrics = assess(context, self._confidence, self._calibration)
+        metrics = self._assessed(context)
         if work.selected_text is None:
             return context, metrics, None
         marked = await find_marked(self._searcher, work.query, work.selected_text)
@@ -256,7 +259,7 @@ class ChatTurns:
             )
             return context, foreign, marked
         context = await self._about(context, marked, work.query)
-        metrics = assess(context, self._confidence, self._calibration)
+        metrics = self._assessed(context)
         if is_about_the_mark(work.query.text):
             # "Explain this" says nothing of its own: that the passage was found is what counts.
             metrics = replace(
@@ -268,13 +271,18 @@ class ChatTurns:
             )
         return context, metrics, marked
 
+    def _assessed(self, context: RetrievalContext) -> ConfidenceMetrics:
+        """How far to trust a retrieval, by what it was made from: the judge may have been out of order."""
+        calibration = self._calibration if context.was_judged else self._unjudged
+        return assess(context, self._confidence, calibration)
+
     async def _elsewhere(self, work: "_Work") -> str | None:
         """Where the book answers outside the reader's filter."""
         return await covered_elsewhere(
             self._searcher,
             work.query,
             work.followed,
-            lambda found: assess(found, self._confidence, self._calibration).should_answer,
+            lambda found: self._assessed(found).should_answer,
         )
 
     async def _about(
@@ -290,7 +298,7 @@ class ChatTurns:
             if result.chunk_id not in known
         ]
         judgements = [None for _ in marked.results]
-        if self._judge is not None:
+        if self._judge is not None and context.was_judged:
             texts = [result.chunk.embedded_text for result in marked.results]
             judgements = list(await self._judge.judge(query.text, texts))
         if is_about_the_mark(query.text):
@@ -306,7 +314,8 @@ class ChatTurns:
         self, context: RetrievalContext, book: Book
     ) -> AsyncGenerator[SourcesFound | SentenceVerified]:
         """The extractive answer under the same contract: sources, then sentences."""
-        answer = await answer_extractively(context, book, self._judge)
+        judge = self._judge if context.was_judged else None
+        answer = await answer_extractively(context, book, judge)
         if answer is None:
             return
         yield SourcesFound(answer.citations)

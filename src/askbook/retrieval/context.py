@@ -7,7 +7,7 @@ from askbook.retrieval.judging import Judgement
 from askbook.retrieval.query import SearchQuery, SearchResponse, SearchResult
 
 NOTHING_FOUND = "No relevant content found in the book."
-RELEVANT_SCORE = 0.3
+MIN_RELEVANCE_SCORE = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,7 @@ class RetrievalContext:
     background: tuple[float, ...] = ()
     diversity: float = 0.0
     agreement: float = 0.0
+    min_relevance_score: float = MIN_RELEVANCE_SCORE
     info: tuple[str, ...] = ()
     retrieved_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -45,7 +46,12 @@ class RetrievalContext:
 
     @property
     def has_relevant_results(self) -> bool:
-        return any(score >= RELEVANT_SCORE for score in self.scores)
+        """Whether any cosine reaches ASKBOOK_MIN_RELEVANCE_SCORE."""
+        return any(score >= self.min_relevance_score for score in self.scores)
+
+    @property
+    def was_judged(self) -> bool:
+        return any(judgement is not None for judgement in self.judgements)
 
     def format_for_agent(self) -> str:
         """Numbered sources for a model's prompt."""

@@ -11,7 +11,7 @@ from askbook.embedding import Embedder
 from askbook.errors import ConfigurationError, ServiceUnavailable
 from askbook.index import ChunkIndex, Hits
 from askbook.retrieval.calibration import rated
-from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.context import MIN_RELEVANCE_SCORE, RetrievalContext
 from askbook.retrieval.followups import FollowUp, follow_up
 from askbook.retrieval.fusion import EXACT, Candidate, fuse, lift
 from askbook.retrieval.history import Message
@@ -53,12 +53,14 @@ class Searcher:
         embedder: Embedder,
         judge: Judge | None,
         weights: SearchWeights | None = None,
+        min_relevance_score: float = MIN_RELEVANCE_SCORE,
     ) -> None:
         self._library = library
         self._index = index
         self._embedder = embedder
         self._judge = judge
         self._weights = weights or SearchWeights()
+        self._min_relevance_score = min_relevance_score
 
     async def search(self, query: SearchQuery, history: Sequence[Message] = ()) -> RetrievalContext:
         """The best chunks for a question, within its filters; the book is known to be of this embedder."""
@@ -70,10 +72,8 @@ class Searcher:
             await self._check_not_lost(query.book_id)
         info: list[str] = []
         if query.mode == "hybrid" and found:
-            if self._judge is None:
-                info.append("The judge is off: results are in fused order.")
-            else:
-                found = await self._judged(followed.text if followed else query.text, found)
+            found, missing = await self._judged(followed.text if followed else query.text, found)
+            info += missing
         found = found[: query.limit]
         vectors = await self._vectors([f.chunk.id for f in found])
         context = RetrievalContext(
@@ -86,6 +86,7 @@ class Searcher:
             background=tuple(hit.score for hit in hits.dense),
             diversity=_diversity([vectors[f.chunk.id] for f in found if f.chunk.id in vectors]),
             agreement=_agreement(hits),
+            min_relevance_score=self._min_relevance_score,
             info=tuple(info),
         )
         results = rated(context, str(self._embedder.fingerprint))
@@ -183,11 +184,17 @@ class Searcher:
                 found.append(_Found(candidate, chunk, candidate.order))
         return found, hidden
 
-    async def _judged(self, question: str, found: list[_Found]) -> list[_Found]:
+    async def _judged(
+        self, question: str, found: list[_Found]
+    ) -> tuple[list[_Found], tuple[str, ...]]:
+        """The best as the judge sees them; without a judge as they were, and why."""
         if self._judge is None:
-            raise ConfigurationError("No judge is configured.")
+            return found, ("The judge is off: results are in fused order.",)
         head, tail = found[:JUDGED], found[JUDGED:]
-        judgements = await self._judge.judge(question, [f.chunk.embedded_text for f in head])
+        try:
+            judgements = await self._judge.judge(question, [f.chunk.embedded_text for f in head])
+        except ConfigurationError as error:
+            return found, (f"The judge cannot be used: results are in fused order. {error}",)
         base = _standardised([f.candidate.fused for f in head])
         judged = _standardised([j.relevance for j in judgements])
         together = [b + JUDGE_WEIGHT * j for b, j in zip(base, judged, strict=True)]
@@ -202,7 +209,7 @@ class Searcher:
             for f, t, judgement in zip(head, together, judgements, strict=True)
         ]
         scored.sort(key=lambda f: (-f.order, f.chunk.id))
-        return [*scored, *tail]
+        return [*scored, *tail], ()
 
     async def _vectors(self, chunk_ids: Sequence[str]) -> dict[str, Vector]:
         stored = await self._index.retrieve(chunk_ids, vectors=True)

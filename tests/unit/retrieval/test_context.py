@@ -1,5 +1,7 @@
 """What a question found, in the forms that answerers and readers need."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +42,12 @@ def test_the_average_is_the_mean_of_the_scores(values: list[float]) -> None:
     assert context.average_score == pytest.approx(mean)
     assert context.has_sufficient_context == (context.average_score >= 0.75 and len(values) >= 3)
     assert context.has_relevant_results == any(value >= 0.3 for value in values)
+
+
+def test_what_counts_as_relevant_is_a_setting() -> None:
+    context = make_context([0.5, 0.4])
+    assert replace(context, min_relevance_score=0.5).has_relevant_results
+    assert not replace(context, min_relevance_score=0.51).has_relevant_results
 
 
 def test_a_response_echoes_the_query() -> None:
