@@ -237,8 +237,18 @@ async def test_an_answer_to_a_follow_up_is_about_what_was_asked_before(askbook: 
 # --- What lies outside the reader's filter ---
 
 TIER_QUESTIONS = [
+    (
+        "What do the characters [, ] and @ mean in an argument of the ros_gz_bridge?",
+        1,
+        "module simulation",
+    ),
     ("Can I run Isaac Sim on an A100?", 1, "module isaac"),
     ("Why does my Jetson get slower after ten minutes?", 2, "module isaac"),
+    (
+        "Where does the speed limit of 0.25 m/s for tests near people come from?",
+        3,
+        "module vla",
+    ),
 ]
 
 
