@@ -57,10 +57,10 @@ async def test_nine_in_ten_foreign_questions_are_declined(answers: Answered) -> 
 
 
 async def test_declining_is_not_the_rule(answers: Answered) -> None:
-    """No quality bar, which `askbook eval` measures: it keeps the bar above from being met by silence."""
+    """The bar above is not to be met by silence; what is wanted in general `askbook eval` measures."""
     asked = of_kind(answers, "answerable")
     declined = [row["question"] for row, answer in asked if not answer["should_answer"]]
-    assert len(declined) <= 0.5 * len(asked), declined
+    assert len(declined) <= 0.2 * len(asked), declined
 
 
 async def test_a_refusal_is_honest_and_bare(answers: Answered) -> None:
