@@ -109,6 +109,7 @@ def _jobs(options: argparse.Namespace, skipped: dict[str, str], kept: Path) -> I
             configurations=CONFIGURATIONS,
             limit=limit,
             answer_limit=None if options.full else ANSWERED,
+            quoting=True,
             outcomes=kept / folder.name,
         )
         dataset = load_dataset(folder)
@@ -127,7 +128,9 @@ def _jobs(options: argparse.Namespace, skipped: dict[str, str], kept: Path) -> I
         yield _refusal_job(each.name, each.kind, each.dataset, options.full, kept)
     if SAMPLE_BOOK.is_dir() and (not wanted or SAMPLE_BOOK.name in wanted):
         dataset = load_dataset(SAMPLE_BOOK)
-        request = Request(configurations=CONFIGURATIONS, outcomes=kept / SAMPLE_BOOK.name)
+        request = Request(
+            configurations=CONFIGURATIONS, quoting=True, outcomes=kept / SAMPLE_BOOK.name
+        )
         yield Job(Dataset(SAMPLE_BOOK.name, dataset.questions, find_corpus(SAMPLE_BOOK)), request)
 
 

@@ -1,12 +1,21 @@
-"""Scores an answer: words against gold, cited documents against gold, and whether each sentence is supported. Pure."""
+"""Scores an answer: words against gold, cited documents against gold, and whether each sentence is supported."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from askbook.agent.extractive import MODEL
+from askbook.agent.grounding import check_support
+from askbook.agent.passages import cut_into_units
 from askbook.agent.response import AgentResponse
+from askbook.agent.verifying import settle
 from askbook.evaluation.datasets import Question
 from askbook.evaluation.metrics import token_f1
+from askbook.retrieval.judging import Judge
+from askbook.retrieval.query import SearchResult
+
+FIRST_SENTENCES = 2
+"""What the floor quotes: the opening of the chunk that was found first."""
 
 _MARKS = re.compile(r"\s*((?:\[\d+\]\s?)+)")
 _NUMBER = re.compile(r"\[(\d+)\]")
@@ -23,24 +32,58 @@ class AnswerOutcome:
     citation_recall: float | None
     sentences: int
     supported: int
+    floor: "AnswerOutcome | None" = None
+    """The same question answered with the first sentences of the first chunk, where we answer at all."""
 
 
-def read_answer(
-    response: AgentResponse, question: Question, documents: Mapping[str, str], disclaimer: str
+async def read_answer(
+    response: AgentResponse,
+    question: Question,
+    documents: Mapping[str, str],
+    disclaimer: str,
+    judge: Judge | None = None,
 ) -> AnswerOutcome:
-    """Score a response; `documents` names the document of each cited chunk."""
-    answered = response.should_answer
-    cited = [documents[c.chunk_id] for c in response.citations] if answered else []
-    relevant = {doc for doc, grade in question.grades.items() if grade > 0}
-    text = response.answer.removesuffix(disclaimer).rstrip()
-    sentences = _sentences(text) if answered else []
-    chunks = {
-        c.n: s.text
-        for c in response.citations
-        for s in response.sources
-        if s.chunk_id == c.chunk_id
+    """Score a response; `documents` names the document of each chunk.
+
+    Quotations must be word for word; what a model wrote must pass the check it was sent out by.
+    """
+    if not response.should_answer:
+        return _scored(False, "", [], question)
+    sources = {
+        c.n: s for c in response.citations for s in response.sources if s.chunk_id == c.chunk_id
     }
+    sentences = _sentences(response.answer.removesuffix(disclaimer).rstrip())
+    supported = 0
+    for sentence, numbers in sentences:
+        cited = [sources[n] for n in numbers if n in sources]
+        supported += _is_quoted(sentence, cited) or (
+            response.model != MODEL and await _is_grounded(sentence, cited, question.text, judge)
+        )
     words = " ".join(sentence for sentence, _ in sentences)
+    cited = [documents[c.chunk_id] for c in response.citations]
+    return _scored(True, words, cited, question, len(sentences), supported)
+
+
+def read_floor(
+    first: SearchResult | None, question: Question, documents: Mapping[str, str], *, answered: bool
+) -> AnswerOutcome:
+    """Score the first sentences of the best chunk, declined where the answer was."""
+    if first is None or not answered:
+        return _scored(False, "", [], question)
+    units = [unit.text for unit in cut_into_units(first.text)][:FIRST_SENTENCES]
+    cited = [documents[first.chunk_id]]
+    return _scored(True, " ".join(units), cited, question, len(units), len(units))
+
+
+def _scored(
+    answered: bool,
+    words: str,
+    cited: Sequence[str],
+    question: Question,
+    sentences: int = 0,
+    supported: int = 0,
+) -> AnswerOutcome:
+    relevant = {doc for doc, grade in question.grades.items() if grade > 0}
     return AnswerOutcome(
         answered=answered,
         token_f1=token_f1(words, question.answers) if question.answers else None,
@@ -48,8 +91,8 @@ def read_answer(
         if relevant
         else None,
         citation_recall=len(relevant & set(cited)) / len(relevant) if relevant else None,
-        sentences=len(sentences),
-        supported=sum(_is_supported(sentence, numbers, chunks) for sentence, numbers in sentences),
+        sentences=sentences,
+        supported=supported,
     )
 
 
@@ -69,10 +112,23 @@ def _sentences(text: str) -> list[tuple[str, list[int]]]:
     return found
 
 
-def _is_supported(sentence: str, numbers: list[int], chunks: Mapping[int, str]) -> bool:
-    """Quoted word for word in a chunk it cites; line breaks and spaces do not count."""
+def _is_quoted(sentence: str, cited: Sequence[SearchResult]) -> bool:
+    """Word for word in a chunk it cites; line breaks and spaces do not count."""
     wanted = " ".join(sentence.split())
-    return any(wanted in " ".join(chunks.get(n, "").split()) for n in numbers)
+    return any(wanted in " ".join(source.text.split()) for source in cited)
+
+
+async def _is_grounded(
+    sentence: str, cited: Sequence[SearchResult], asked: str, judge: Judge | None
+) -> bool:
+    """Whether one of the chunks it cites, or all of them together, says what the sentence says."""
+    heading = " ".join(source.chunk.metadata.breadcrumb for source in cited)
+    texts = [source.text for source in cited]
+    for passage in dict.fromkeys((*texts, "\n\n".join(texts))):
+        support = check_support(sentence, passage, heading, asked)
+        if (await settle(support, sentence, passage, judge)).verdict == "supported":
+            return True
+    return False
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from askbook.agent.response import AgentResponse
 from askbook.bootstrap import Askbook
 from askbook.chat import ChatTurns
-from askbook.evaluation.answers import AnswerOutcome, read_answer
+from askbook.evaluation.answers import AnswerOutcome, read_answer, read_floor
 from askbook.evaluation.configurations import CONFIGURATIONS, DEFAULT, Configuration, Searchers
 from askbook.evaluation.corpus import BOOK_ID, Corpus
 from askbook.evaluation.datasets import Question
@@ -17,7 +16,7 @@ from askbook.retrieval.calibration import choose_calibration
 from askbook.retrieval.confidence import assess
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.history import Message
-from askbook.retrieval.query import MAX_LIMIT, MAX_QUESTION, SearchQuery
+from askbook.retrieval.query import MAX_LIMIT, MAX_QUESTION, SearchQuery, SearchResult
 
 RANKED = 10
 """Different documents to be ranked, as far as there are so many."""
@@ -44,13 +43,13 @@ class Outcome:
     def from_json(cls, row: dict[str, Any]) -> "Outcome":
         answer = row.pop("answer")
         spans = [(str(d), int(s), int(e)) for d, s, e in row.pop("spans")]
-        return cls(**row, spans=spans, answer=None if answer is None else AnswerOutcome(**answer))
+        return cls(**row, spans=spans, answer=None if answer is None else _answer_from(answer))
 
 
 class Asker:
     """Puts questions to one indexed corpus."""
 
-    def __init__(self, askbook: Askbook, corpus: Corpus) -> None:
+    def __init__(self, askbook: Askbook, corpus: Corpus, *, quoting: bool = False) -> None:
         self._askbook = askbook
         self._corpus = corpus
         self._searchers = Searchers(askbook)
@@ -64,6 +63,7 @@ class Asker:
             self._searchers.judge,
             askbook.settings.confidence,
             self._calibrations[judged],
+            None if quoting else askbook.tutor,
         )
 
     async def ask(
@@ -89,7 +89,7 @@ class Asker:
             answered=metrics.should_answer,
             latency_ms=latency,
             top_score=max(context.scores, default=0.0),
-            answer=await self._answer(question, text, history) if with_answer else None,
+            answer=await self._answer(question, text, history, context) if with_answer else None,
             notes=notes,
             last_turn_only=await self._ranked(text, chosen) if history else None,
         )
@@ -114,18 +114,27 @@ class Asker:
         return documents[:RANKED]
 
     async def _answer(
-        self, question: Question, text: str, history: Sequence[Message]
+        self,
+        question: Question,
+        text: str,
+        history: Sequence[Message],
+        context: RetrievalContext,
     ) -> AnswerOutcome:
         book = (await self._askbook.book(BOOK_ID)).book
         query = self._query(text, CONFIGURATIONS[DEFAULT], self._askbook.settings.retrieval.top_k)
         response = await self._turns.answer(query, book, history=history)
-        return read_answer(response, question, self._documents(response), book.disclaimer)
+        documents = self._documents((*context.results, *response.sources))
+        judge = self._searchers.judge
+        outcome = await read_answer(response, question, documents, book.disclaimer, judge)
+        first = next(iter(context.results), None)
+        floor = read_floor(first, question, documents, answered=outcome.answered)
+        return replace(outcome, floor=floor)
 
-    def _documents(self, response: AgentResponse) -> dict[str, str]:
-        """The document of every cited chunk."""
+    def _documents(self, results: Sequence[SearchResult]) -> dict[str, str]:
+        """The document of every chunk."""
         return {
-            source.chunk_id: self._corpus.place(source.chunk.metadata.source_file).doc_id
-            for source in response.sources
+            result.chunk_id: self._corpus.place(result.chunk.metadata.source_file).doc_id
+            for result in results
         }
 
     def _span(self, context: RetrievalContext, number: int) -> Span:
@@ -146,3 +155,8 @@ class Asker:
 def said_before(question: Question) -> tuple[Message, ...]:
     """The reader's earlier questions as messages; silence is none."""
     return tuple(Message(role="user", content=said) for said in question.history if said.strip())
+
+
+def _answer_from(row: dict[str, Any]) -> AnswerOutcome:
+    floor = row.pop("floor", None)
+    return AnswerOutcome(**row, floor=None if floor is None else AnswerOutcome(**floor))

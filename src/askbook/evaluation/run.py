@@ -33,6 +33,8 @@ class Request:
     from_book: bool = False
     answer_limit: int | None = None
     """At most so many questions are also answered; answering costs more than searching."""
+    quoting: bool = False
+    """Answers are quoted even where a language model is configured."""
     outcomes: Path | None = None
     """Where outcomes are kept, so that an interrupted run goes on where it stopped."""
 
@@ -155,7 +157,7 @@ async def _outcomes(
     request: Request,
 ) -> AsyncIterator[Outcome]:
     kept = _Kept(request.outcomes, name)
-    asker = Asker(askbook, corpus)
+    asker = Asker(askbook, corpus, quoting=request.quoting)
     answered = {q.qid for q in _to_answer(questions, name, request)}
     documents: DocumentBm25 | None = None
     for question in questions:

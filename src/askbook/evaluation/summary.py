@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from askbook.evaluation.answers import AnswerOutcome
 from askbook.evaluation.asking import Outcome
 from askbook.evaluation.datasets import Question
 from askbook.evaluation.intervals import mean_interval, statistic_interval
@@ -26,6 +27,7 @@ Numbers: TypeAlias = dict[str, Any]
 LOWER_IS_BETTER = frozenset(
     ("refused_answerable", "refused_found", "answered_unanswerable", "ece", "aurc", "p50", "p95")
 )
+FLOOR_METRICS = ("token_f1", "citation_precision", "citation_recall")
 RISK_ROUNDS = 200
 """Draws for statistics that are not plain means: each costs a sort."""
 
@@ -100,8 +102,17 @@ def refusal_numbers(pairs: Pairs, prior: float) -> Numbers:
 
 
 def answer_numbers(pairs: Pairs) -> Numbers:
-    """Over answerable rows; a refused one has found no words and cited no document."""
+    """Over answerable rows; a refused one has found no words and cited no document.
+
+    The floor is the first sentences of the first chunk, declined where we decline.
+    """
     answers = [o.answer for q, o in pairs if o.answer is not None and q.answerable is not False]
+    floors = [answer.floor for answer in answers if answer.floor is not None]
+    floor = _answer_means(floors)
+    return _answer_means(answers) | {f"floor_{name}": floor[name] for name in FLOOR_METRICS}
+
+
+def _answer_means(answers: Sequence[AnswerOutcome]) -> Numbers:
     written = sum(a.sentences for a in answers)
     return {
         "token_f1": _mean([a.token_f1 for a in answers if a.token_f1 is not None]),

@@ -73,11 +73,14 @@ def test_only_the_sections_asked_for_are_there() -> None:
     assert "answers" not in summary
 
 
+FLOOR = AnswerOutcome(True, 0.2, 1.0, 1.0, 2, 2)
+
+
 def test_a_refused_answer_counts_as_nothing_found() -> None:
     answers = [
         (
             asked("1", gold="a"),
-            outcome("1", ["a"], answer=AnswerOutcome(True, 0.8, 1.0, 1.0, 4, 3)),
+            outcome("1", ["a"], answer=AnswerOutcome(True, 0.8, 1.0, 1.0, 4, 3, FLOOR)),
         ),
         (
             asked("2", gold="a"),
@@ -90,6 +93,7 @@ def test_a_refused_answer_counts_as_nothing_found() -> None:
     assert numbers["citation_recall"] == 0.5
     assert numbers["supported_sentences"] == 0.75
     assert numbers["answered"] == 0.5
+    assert numbers["floor_token_f1"] == 0.2
 
 
 def test_limits_read_errors_the_other_way_round() -> None:
