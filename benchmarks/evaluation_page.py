@@ -234,14 +234,14 @@ def _answers(results: Sequence[Result]) -> list[str]:
     lines = [
         "## Answers (quoted, without a language model)",
         "",
-        "Over answerable questions; a refused one counts as no words and no citation. The floor, in "
+        "Over answerable questions that stand alone; a refused one counts as no words and no citation. The floor, in "
         "brackets, is the first two sentences of the chunk that was found first, declined where we "
         "decline; × is our token-F1 over the floor's.",
         "",
         "| folder | n | answered | token-F1 | × | citation precision | citation recall | verbatim |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    ratios: list[float] = []
+    pairs: list[tuple[float, float]] = []
     for _, e in results:
         numbers = e.summaries[DEFAULT].get("answers")
         if not numbers or not numbers["n"]:
@@ -249,14 +249,19 @@ def _answers(results: Sequence[Result]) -> list[str]:
         ours, floor = numbers["token_f1"], numbers["floor_token_f1"]
         ratio = ours / floor if ours and floor else None
         if ratio is not None:
-            ratios.append(ratio)
+            pairs.append((ours, floor))
         both = [f"{_shown(numbers[m])} ({_shown(numbers[f'floor_{m}'])})" for m in FLOOR_METRICS]
         cells = [_shown(numbers["answered"]), both[0], _shown(ratio), *both[1:]]
         cells.append(_shown(numbers["supported_sentences"]))
         lines.append(f"| {e.dataset} | {numbers['n']} | " + " | ".join(cells) + " |")
-    if ratios:
-        mean = exp(sum(log(ratio) for ratio in ratios) / len(ratios))
-        lines += ["", f"Geometric mean of the ratios: {mean:.2f}."]
+    if pairs:
+        ours, floor = (sum(column) / len(pairs) for column in zip(*pairs, strict=True))
+        mean = exp(sum(log(a / b) for a, b in pairs) / len(pairs))
+        lines += [
+            "",
+            f"Mean token-F1 over folders {ours:.3f} against {floor:.3f}: × {ours / floor:.2f}; the geometric "
+            f"mean of the ratios is {mean:.2f}.",
+        ]
     return [*lines, ""]
 
 

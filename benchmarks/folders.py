@@ -52,7 +52,7 @@ def refusal_sets(data: Path) -> Iterator[RefusalSet]:
     if (course / ABSENT).is_file():
         lists = [course / "questions.jsonl", course / ABSENT]
         absent = load_dataset(course, questions=lists)
-        yield RefusalSet("absent_chapters", "near_miss", _keeping(absent, _open))
+        yield RefusalSet("absent_chapters", "near_miss", _keeping(absent, lambda q: q.stands_alone))
     for name in OFF_TOPIC_BOOKS:
         if (data / name).is_dir() and (data / OFF_TOPIC).is_dir():
             yield RefusalSet(f"off_topic × {name}", "off_topic", off_topic_on(data, name))
@@ -66,15 +66,10 @@ def off_topic_on(data: Path, name: str) -> Dataset:
 
     def keep(question: Question) -> bool:
         if question.answerable:
-            return _open(question)
+            return question.stands_alone
         return own or not question.qid.startswith("rust-")
 
     return replace(_keeping(dataset, keep), name=f"off_topic × {name}")
-
-
-def _open(question: Question) -> bool:
-    """Not one that needs its choices to be understood."""
-    return "self_contained=false" not in question.groups
 
 
 def _keeping(dataset: Dataset, keep: Callable[[Question], bool]) -> Dataset:

@@ -3,29 +3,37 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log
 
-from askbook.agent.passages import Unit, cut_into_units
 from askbook.agent.response import Citation, cite
+from askbook.agent.scoring import Placed, Scored, place_units, points_back, rarities, score_units
 from askbook.book import Book
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.judging import Judge
 from askbook.retrieval.query import SearchResult
-from askbook.retrieval.terms import content_terms
 
 MODEL = "extractive"
-RESULTS_READ = 3
-UNITS_JUDGED = 48
 MAX_UNITS = 4
 MAX_ANSWER = 900
 COMPANY_LENGTH = 400
-CLOSE = 1.0
-"""Judge logits: a unit this near the best one belongs to the answer too."""
-SPAN_BONUS, TERMS_BONUS, DEFINITION_BONUS, RANK_COST = 1.0, 1.5, 1.0, 0.4
+SHORT = 8
+"""Words below which a sentence seldom stands on its own."""
+FACT_WORDS = 8
+"""Words up to which the answer that the judge saw is a single fact."""
 
-_DEFINITION = re.compile(
-    r"^\s*(?:what(?:'s| is| are| does)|define|explain|describe)\s+(?:an?\s+|the\s+)?(.+?)"
-    r"(?:\s+(?:mean|stand for))?\s*\??\s*$",
+CLOSE, ADDING = 1.0, 10.0
+"""How far behind the best unit another may be: near it when more than a fact is asked, further the more of the
+question it alone speaks to."""
+SAME = 0.6
+"""Share of a unit's telling words from which it repeats another."""
+
+_FACT = re.compile(
+    r"\b(?:who|whom|whose|when|where|which|how (?:many|much|long|often|far|fast|big|large|high|old))\b"
+    r"|\bwhat (?!(?:is|are|was|were|do|does|did|happens?|makes?|causes?|would|should|can|could|if)\b)\w+"
+    r"|^\s*(?:is|are|was|were|does|do|did|can|could|has|have|had|will|should|may|must)\b(?! you\b)",
+    re.IGNORECASE,
+)
+_WANTS_CODE = re.compile(
+    r"\b(?:command|code|example|syntax|snippet|run|install|launch|write|declare|call|import|build)\b",
     re.IGNORECASE,
 )
 
@@ -37,149 +45,101 @@ class ExtractiveAnswer:
     cited: tuple[SearchResult, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Scored:
-    """A unit with its place (rank of its result, position in the chunk) and its score."""
-
-    result: SearchResult
-    position: int
-    unit: Unit
-    score: float
-
-    @property
-    def place(self) -> tuple[int, int]:
-        return self.result.rank, self.position
-
-
 async def answer_extractively(
     context: RetrievalContext, book: Book, judge: Judge | None
 ) -> ExtractiveAnswer | None:
     """The quoted answer, or None when no passage can be quoted."""
-    chosen = _choose(await _score(context, judge))
+    placed = place_units(context)
+    chosen = _choose(context, await score_units(context, placed, judge), placed)
     return _compose(chosen, book) if chosen else None
 
 
-async def _score(context: RetrievalContext, judge: Judge | None) -> list[_Scored]:
-    pieces = [
-        (result, position, unit)
-        for result in context.results[:RESULTS_READ]
-        for position, unit in enumerate(cut_into_units(result.text))
-    ][:UNITS_JUDGED]
-    cheap = _cheap_scores(context, pieces)
-    if judge is not None:
-        judged = await judge.judge(
-            context.query, [f"{result.section}: {unit.text}" for result, _, unit in pieces]
-        )
-        cheap = [
-            j.relevance + 0.25 * j.answerability + score
-            for j, score in zip(judged, cheap, strict=True)
-        ]
-    return [
-        _Scored(*piece, score - RANK_COST * (piece[0].rank - 1))
-        for piece, score in zip(pieces, cheap, strict=True)
-    ]
-
-
-def _cheap_scores(
-    context: RetrievalContext, pieces: Sequence[tuple[SearchResult, int, Unit]]
-) -> list[float]:
-    """What needs no model: the question's rarer words, the judge's span in the chunk, a definition's form."""
-    terms = [set(content_terms(unit.text)) for _, _, unit in pieces]
-    wanted = content_terms(context.query)
-    rarity = {t: log(1 + len(terms) / (1 + sum(t in own for own in terms))) for t in wanted}
-    total = sum(rarity.values()) or 1.0
-    asked = _DEFINITION.match(context.query)
-    defined = set(content_terms(asked.group(1))) if asked else set[str]()
-    return [
-        TERMS_BONUS * sum(rarity[t] for t in wanted if t in own) / total
-        + SPAN_BONUS * _holds_span(context, result, unit)
-        + DEFINITION_BONUS * _defines(unit.text, defined)
-        for (result, _, unit), own in zip(pieces, terms, strict=True)
-    ]
-
-
-def _holds_span(context: RetrievalContext, result: SearchResult, unit: Unit) -> bool:
-    """Whether the judge, reading the whole chunk, saw the answer in this unit."""
-    judgement = dict(zip(context.results, context.judgements, strict=False)).get(result)
-    if judgement is None:
-        return False
-    # The judge read the breadcrumb and a line break before the text.
-    shift = len(result.chunk.embedded_text) - len(result.text)
-    middle = (judgement.span_start + judgement.span_end) // 2 - shift
-    return unit.start <= middle < unit.end
-
-
-def _defines(text: str, defined: set[str]) -> bool:
-    """Whether a sentence opens with the thing asked for and says what it is."""
-    opening = re.match(r"\W*(?:an?\s+|the\s+)?(.{1,60}?)\W+(?:is|are|means|stands)\b", text, re.I)
-    return bool(defined and opening and defined <= set(content_terms(opening.group(1))))
-
-
-def _choose(scored: Sequence[_Scored]) -> list[_Scored]:
-    """The best unit, what belongs to it, and others nearly as good; in reading order."""
-    prose = [s for s in scored if s.unit.kind != "code"]
+def _choose(
+    context: RetrievalContext, scored: Sequence[Scored], placed: Sequence[Placed]
+) -> list[Placed]:
+    """The best unit, what belongs to it, and others that add to it; in reading order."""
+    prose = [s for s in scored if s.placed.unit.kind != "code"]
     if not prose:
-        return list(scored[:1])
-    best = max(prose, key=lambda s: s.score)
-    chosen = [best, *_company(best, scored)]
-    if best.unit.text.rstrip().endswith(":"):
-        chosen += _following(best, scored)
-    for other in sorted(prose, key=lambda s: -s.score):
-        if len(chosen) >= MAX_UNITS or best.score - other.score > CLOSE:
+        return list(placed[:1])
+    best, question = prose[0], context.query
+    wants_fact = _asks_for_a_fact(context)
+    chosen = _with_company(best.placed, placed, question, alone=wants_fact)
+    rarity = rarities(question, placed)
+    total = sum(rarity.values()) or 1.0
+    for other in prose[1:]:
+        missing = rarity.keys() - frozenset[str]().union(*(p.terms for p in chosen))
+        if len(chosen) >= MAX_UNITS or best.score - other.score > ADDING:
             break
-        length = sum(len(s.unit.text) for s in chosen) + len(other.unit.text)
-        if other not in chosen and length <= MAX_ANSWER:
-            chosen.append(other)
-    return sorted(chosen, key=lambda s: s.place)
+        gain = sum(rarity[term] for term in other.placed.terms & missing) / total
+        reach = max(0.0 if wants_fact else CLOSE, ADDING * gain)
+        length = sum(len(p.unit.text) for p in chosen) + len(other.placed.unit.text)
+        if (
+            best.score - other.score <= reach
+            and length <= MAX_ANSWER
+            and not _repeats(other.placed, chosen)
+        ):
+            chosen.append(other.placed)
+    return sorted(chosen, key=lambda p: p.place)
 
 
-def _company(best: _Scored, scored: Sequence[_Scored]) -> list[_Scored]:
-    """The sentences around the best one without which it would stand alone in mid-thought."""
-    if best.unit.kind != "sentence":
-        return []
-    beside = {s.position: s for s in scored if s.result is best.result}
+def _asks_for_a_fact(context: RetrievalContext) -> bool:
+    """Whether one sentence is enough: by the question's form, or because the judge saw a few words that answer."""
+    judgement = next(iter(context.judgements), None)
+    if judgement is not None and judgement.span_margin > 0:
+        read = context.results[0].chunk.embedded_text
+        return len(read[judgement.span_start : judgement.span_end].split()) <= FACT_WORDS
+    return bool(_FACT.search(context.query))
+
+
+def _repeats(placed: Placed, chosen: Sequence[Placed]) -> bool:
+    return any(
+        placed is other or len(placed.terms & other.terms) > SAME * max(1, len(placed.terms))
+        for other in chosen
+    )
+
+
+def _with_company(
+    best: Placed, placed: Sequence[Placed], question: str, *, alone: bool
+) -> list[Placed]:
+    """The best unit and those around it without which it would stand in mid-thought."""
+    beside = {p.position: p for p in placed if p.result is best.result}
     before, after = beside.get(best.position - 1), beside.get(best.position + 1)
-    company: list[_Scored] = []
-    length = len(best.unit.text)
-    if before is not None and _POINTS_BACK.match(best.unit.text):
-        wanted = (before, after)
-    else:
-        wanted = (after,)
-    for neighbour in wanted:
-        if neighbour is None or neighbour.unit.kind != "sentence":
-            continue
-        length += len(neighbour.unit.text)
-        near = min(
-            abs(neighbour.unit.start - best.unit.end), abs(best.unit.start - neighbour.unit.end)
-        )
-        if length <= COMPANY_LENGTH and near <= 1:
-            company.append(neighbour)
+    if best.unit.text.rstrip().endswith(":"):
+        return [best, *_following(best, beside)]
+    company = [best]
+    if best.unit.kind == "sentence":
+        leans = points_back(best.unit) or len(best.unit.text.split()) < SHORT
+        if before is not None and leans:
+            company += _fitting(best, before)
+        if after is not None and not alone and not after.unit.text.endswith(":"):
+            company += _fitting(best, after)
+    if after is not None and after.unit.kind == "code" and _WANTS_CODE.search(question):
+        company.append(after)
     return company
 
 
-_POINTS_BACK = re.compile(
-    r"\W*(?:it|its|this|that|these|those|they|them|their|he|she|both|neither|such|"
-    r"(?:an?|the)?\s*(?:other|latter|former|same)|otherwise|then|so|therefore|here|there)\b",
-    re.IGNORECASE,
-)
+def _fitting(best: Placed, neighbour: Placed) -> list[Placed]:
+    """The neighbour, if it is a sentence of the same paragraph and the two stay short."""
+    one, other = sorted((best.unit, neighbour.unit), key=lambda unit: unit.start)
+    together = other.start - one.end <= 1 and other.end - one.start <= COMPANY_LENGTH
+    return [neighbour] if neighbour.unit.kind == "sentence" and together else []
 
 
-def _following(lead: _Scored, scored: Sequence[_Scored]) -> list[_Scored]:
+def _following(lead: Placed, beside: dict[int, Placed]) -> list[Placed]:
     """The list, table or code that a sentence ending in a colon introduces."""
-    followers: list[_Scored] = []
-    same = [s for s in scored if s.result is lead.result and s.position > lead.position]
-    for candidate in sorted(same, key=lambda s: s.position):
-        if candidate.unit.kind == "sentence":
+    followers: list[Placed] = []
+    position = lead.position + 1
+    while position in beside and beside[position].unit.kind != "sentence":
+        followers.append(beside[position])
+        if beside[position].unit.kind == "code":
             break
-        followers.append(candidate)
-        if candidate.unit.kind == "code":
-            break
+        position += 1
     return followers
 
 
-def _compose(chosen: Sequence[_Scored], book: Book) -> ExtractiveAnswer:
+def _compose(chosen: Sequence[Placed], book: Book) -> ExtractiveAnswer:
     """Quotes in reading order; units that stand together share one citation."""
-    runs: list[list[_Scored]] = []
+    runs: list[list[Placed]] = []
     for s in chosen:
         before = runs[-1][-1] if runs else None
         if before is not None and before.place == (s.result.rank, s.position - 1):
@@ -194,7 +154,7 @@ def _compose(chosen: Sequence[_Scored], book: Book) -> ExtractiveAnswer:
     return ExtractiveAnswer(text, citations, tuple(dict.fromkeys(s.result for s in chosen)))
 
 
-def _rendered(run: Sequence[_Scored], number: int) -> str:
+def _rendered(run: Sequence[Placed], number: int) -> str:
     """One run as Markdown: sentences run on, items and rows stand on lines of their own."""
     text = ""
     head: tuple[int, int] | None = None

@@ -40,6 +40,11 @@ class Question:
     groups: tuple[str, ...] = ()
     """The breakdowns this row counts in, as `field=value`."""
 
+    @property
+    def stands_alone(self) -> bool:
+        """Not one that needs its choices to be understood."""
+        return "self_contained=false" not in self.groups
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:

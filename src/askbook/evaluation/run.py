@@ -179,7 +179,11 @@ async def _outcomes(
 def _to_answer(questions: Sequence[Question], name: str, request: Request) -> tuple[Question, ...]:
     if name != DEFAULT or "answers" not in request.sections:
         return ()
-    scorable = [q for q in questions if q.answerable is not False and (q.answers or q.grades)]
+    scorable = [
+        q
+        for q in questions
+        if q.answerable is not False and q.stands_alone and (q.answers or q.grades)
+    ]
     return sample(scorable, request.answer_limit)
 
 

@@ -8,10 +8,11 @@ import pytest_asyncio
 
 from askbook.agent.extractive import ExtractiveAnswer, answer_extractively
 from askbook.agent.passages import cut_into_units
+from askbook.agent.scoring import UNITS_JUDGED
 from askbook.book import Book
 from askbook.models.runtime import ModelRuntime
 from askbook.retrieval.context import RetrievalContext
-from askbook.retrieval.judging import BuiltinJudge
+from askbook.retrieval.judging import BuiltinJudge, Judgement
 from sample_chunks import make_context, make_result
 
 BOOK = Book("robots", "Robots")
@@ -116,6 +117,81 @@ async def test_answers_stay_short(judge: BuiltinJudge) -> None:
     found = context("What is URDF?", [long])
     answer = check(await answer_extractively(found, BOOK, judge), found)
     assert len(answer.text) < 1200
+
+
+async def test_a_fact_is_answered_with_its_sentence_alone(judge: BuiltinJudge) -> None:
+    text = "The battery holds 48 Wh. It is charged overnight. It was made in a small factory."
+    found = context("How much energy does the battery hold?", [text])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert answer.text == "The battery holds 48 Wh. [1]"
+
+
+async def test_a_sentence_that_points_back_brings_what_it_points_to(judge: BuiltinJudge) -> None:
+    text = (
+        "Paint is dry.\n\nA watchdog counts the time since the last command. "
+        "It stops the motors when no command came for half a second."
+    )
+    found = context("When does it stop the motors without a command?", [text])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert answer.text.startswith("A watchdog counts")
+    assert "Paint" not in answer.text
+
+
+async def test_the_question_s_own_words_are_no_answer(judge: BuiltinJudge) -> None:
+    text = (
+        "- What does `colcon build --symlink-install` change?\n"
+        "- Build with `colcon build --symlink-install`\n\n"
+        "With `--symlink-install`, links to the sources are placed in `install` instead of copies."
+    )
+    found = context("What does colcon build --symlink-install change?", [text])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert "links to the sources" in answer.text
+    assert "change?" not in answer.text
+
+
+async def test_a_question_for_a_command_brings_the_code_beside_its_sentence(
+    judge: BuiltinJudge,
+) -> None:
+    text = "The talker is run from the shell.\n\n```sh\nros2 run demo talker\n```\n\nTea is hot."
+    found = context("Which command runs the talker?", [text])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert "ros2 run demo talker" in answer.text
+
+
+async def test_both_sides_of_a_question_are_answered_from_both_places(judge: BuiltinJudge) -> None:
+    found = context(
+        "How do URDF and SDF differ?",
+        [
+            "URDF describes one robot as a tree of links and joints.",
+            "SDF describes whole scenes with several models, lights and sensors.",
+        ],
+    )
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert {citation.n for citation in answer.citations} == {1, 2}
+    assert "one robot" in answer.text
+    assert "whole scenes" in answer.text
+
+
+async def test_the_same_words_are_quoted_once(judge: BuiltinJudge) -> None:
+    same = "URDF is an XML format that describes a robot's links and joints."
+    found = context("What is URDF?", [same, f"As said before. {same}"])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert answer.text.count("XML format") == 1
+
+
+async def test_only_the_most_promising_units_are_judged() -> None:
+    read: list[str] = []
+
+    class Counting:
+        async def judge(self, question: str, passages: Sequence[str]) -> list[Judgement]:
+            read.extend(passages)
+            return [Judgement(0.0, 0.0, 0, 0, 0.0) for _ in passages]
+
+        async def close(self) -> None: ...
+
+    texts = [" ".join(f"Sentence {n} of page {p} is here." for n in range(60)) for p in range(3)]
+    await answer_extractively(context("What is URDF?", texts), BOOK, Counting())
+    assert len(read) == UNITS_JUDGED
 
 
 async def test_every_unit_of_a_cited_chunk_is_a_substring(judge: BuiltinJudge) -> None:
