@@ -14,6 +14,7 @@ from askbook.book import Book
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.history import Message, newest_that_fit
 from askbook.retrieval.query import SearchQuery
+from askbook.retrieval.topic import topic_summary
 
 INSTRUCTIONS = Path(__file__).with_name("instructions.md")
 REPAIR = Path(__file__).with_name("repair.md")
@@ -69,6 +70,10 @@ def first_input(asked: Asked, sources: Sources, boundary: str) -> list[Any]:
         for message in newest_that_fit(asked.history)
     ]
     question = f"USER QUESTION: {asked.question}"
+    if topic := topic_summary(asked.history):
+        question = (
+            f"The conversation so far was about:\n<<{boundary}\n{topic}\n{boundary}>>\n\n{question}"
+        )
     if asked.selection:
         question = f"The reader marked this passage:\n<<{boundary}\n{asked.selection}\n{boundary}>>\n\n{question}"
     items.append({"role": "user", "content": question})

@@ -45,13 +45,23 @@ class Message:
 def newest_that_fit(
     history: Sequence[Message], tokens: int = HISTORY_TOKENS, messages: int = HISTORY_MESSAGES
 ) -> list[Message]:
-    """The newest reader and assistant messages within a budget, oldest first."""
+    """The newest exchanges within a budget, oldest first; a question and its answers stay together."""
     spoken = [m for m in history if m.role in ("user", "assistant")]
     kept: list[Message] = []
     room = tokens * CHARACTERS_PER_TOKEN
-    for message in reversed(spoken[-messages:]):
-        room -= len(message.content)
-        if room < 0:
+    for exchange in reversed(_exchanges(spoken)):
+        room -= sum(len(message.content) for message in exchange)
+        if room < 0 or len(kept) + len(exchange) > messages:
             break
-        kept.append(message)
-    return kept[::-1]
+        kept = [*exchange, *kept]
+    return kept
+
+
+def _exchanges(spoken: Sequence[Message]) -> list[list[Message]]:
+    """Each question with what was answered to it."""
+    exchanges: list[list[Message]] = []
+    for message in spoken:
+        if message.role == "user" or not exchanges:
+            exchanges.append([])
+        exchanges[-1].append(message)
+    return exchanges

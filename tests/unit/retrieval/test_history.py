@@ -41,3 +41,15 @@ def test_the_newest_messages_that_fit_are_kept_in_order() -> None:
     kept = newest_that_fit(history, tokens=30)
     assert [m.content[0] for m in kept] == ["7", "8", "9"]
     assert len(newest_that_fit(history, messages=2)) == 2
+
+
+def test_a_question_and_its_answer_are_kept_or_dropped_together() -> None:
+    history = [
+        Message(role="user", content="a" * 40),
+        Message(role="assistant", content="b" * 40),
+        Message(role="user", content="c" * 40),
+        Message(role="assistant", content="d" * 40),
+    ]
+    for tokens in range(50):
+        kept = newest_that_fit(history, tokens=tokens)
+        assert kept in ([], history[2:], history)
