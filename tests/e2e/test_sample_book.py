@@ -71,6 +71,29 @@ async def test_a_refusal_is_honest_and_bare(answers: Answered) -> None:
         assert (answer["sources"], answer["citations"]) == ([], [])
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Was ist ein Watchdog und wann stoppt er den Roboter?",
+        "Welche Kategorien darf ein Not-Halt haben?",
+        "Kann ich Isaac Sim auf einer A100 ausführen?",
+        "¿Qué es un watchdog y cuándo detiene el robot?",
+        "¿Cuál es el valor por defecto de ROS_DOMAIN_ID?",
+        "¿Quién ganó la copa del mundo?",
+    ],
+)
+async def test_another_language_is_answered_with_doubt_and_citations_or_declined(
+    client: httpx.AsyncClient, question: str
+) -> None:
+    answer = (await client.post("/chat/run", json={"message": question})).json()
+    if answer["should_answer"]:
+        assert answer["confidence_level"] == "low"
+        assert answer["citations"]
+        assert any("another language" in note for note in answer["info"])
+    else:
+        assert answer["response"] == "I couldn't find that information in the book."
+
+
 async def test_every_number_in_an_answer_has_its_citation(answers: Answered) -> None:
     for row, answer in answers:
         used = {int(n) for n in re.findall(r"\[(\d+)\]", answer["response"])}

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from askbook.agent.contradictions import opposing
 from askbook.agent.response import Citation, cite
 from askbook.agent.scoring import Placed, Scored, place_units, points_back, rarities, score_units
 from askbook.book import Book
@@ -79,7 +80,15 @@ def _choose(
             and not _repeats(other.placed, chosen)
         ):
             chosen.append(other.placed)
+    chosen += _other_sides(chosen, placed)
     return sorted(chosen, key=lambda p: p.place)
+
+
+def _other_sides(chosen: Sequence[Placed], placed: Sequence[Placed]) -> list[Placed]:
+    """What another lesson says to the contrary."""
+    lessons = ((p.unit.text, p.result.chunk.metadata.parent_doc_id) for p in chosen)
+    found = (opposing(text, lesson, placed) for text, lesson in lessons)
+    return list(dict.fromkeys(p for p in found if p is not None and p not in chosen))
 
 
 def _asks_for_a_fact(context: RetrievalContext) -> bool:

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from askbook.agent.contradictions import NOTE, is_divided
 from askbook.agent.events import AnswerEnded, SentenceVerified, SourcesFound
 from askbook.agent.extractive import MODEL, answer_extractively
 from askbook.agent.guardrails import gives_orders, orders_in
@@ -14,6 +15,8 @@ from askbook.agent.prompting import Asked
 from askbook.agent.response import AgentResponse, Citation, cite
 from askbook.book import Book
 from askbook.chat.elsewhere import covered_elsewhere
+from askbook.chat.language import NOTE as FOREIGN
+from askbook.chat.language import is_foreign
 from askbook.chat.selection import Marked, find_marked, is_about_the_mark
 from askbook.config import ConfidenceSettings
 from askbook.errors import IllegalTransition, InvalidInput
@@ -164,6 +167,8 @@ class ChatTurns:
         turn.to("retrieving")
         yield StateChanged(turn.state)
         context, metrics, marked = await self._retrieved(work)
+        if is_foreign(work.query.text, (result.text for result in context.results)):
+            context, metrics = self._in_doubt(context, metrics)
         if not metrics.should_answer:
             turn.to("no_results")
             yield StateChanged(turn.state)
@@ -220,10 +225,12 @@ class ChatTurns:
         low = metrics.confidence_level == "low"
         turn.to("low_confidence" if low else "completed")
         yield StateChanged(turn.state)
+        notes = [NOTE] if is_divided(composed.quotes) else []
+        notes += [book.disclaimer] if low else []
         citations, cited = _merged(composed.quotes, (*context.results, *ended.results), book)
         yield TurnEnded(
             AgentResponse(
-                answer=f"{composed.text}\n\n{book.disclaimer}" if low else composed.text,
+                answer="\n\n".join((composed.text, *notes)),
                 query=context.query,
                 book_id=book.book_id,
                 model=model,
@@ -284,6 +291,16 @@ class ChatTurns:
             work.followed,
             lambda found: self._assessed(found).should_answer,
         )
+
+    def _in_doubt(
+        self, context: RetrievalContext, metrics: ConfidenceMetrics
+    ) -> tuple[RetrievalContext, ConfidenceMetrics]:
+        """Across languages names may match where nothing else does: no more than a low confidence."""
+        if metrics.should_answer:
+            metrics = replace(
+                metrics, confidence_level="low", should_answer=not self._confidence.strict
+            )
+        return replace(context, info=(*context.info, FOREIGN)), metrics
 
     async def _about(
         self, context: RetrievalContext, marked: Marked, query: SearchQuery

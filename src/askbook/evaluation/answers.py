@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from askbook.agent.contradictions import NOTE
 from askbook.agent.extractive import MODEL
 from askbook.agent.grounding import check_support
 from askbook.agent.passages import cut_into_units
@@ -52,7 +53,8 @@ async def read_answer(
     sources = {
         c.n: s for c in response.citations for s in response.sources if s.chunk_id == c.chunk_id
     }
-    sentences = _sentences(response.answer.removesuffix(disclaimer).rstrip())
+    said = response.answer.removesuffix(disclaimer).rstrip().removesuffix(NOTE).rstrip()
+    sentences = _sentences(said)
     supported = 0
     for sentence, numbers in sentences:
         cited = [sources[n] for n in numbers if n in sources]
