@@ -21,8 +21,10 @@ from agent_turns import (
     search_for,
     turns_with,
 )
+from askbook.agent.contradictions import NOTE
 from askbook.agent.events import SentenceVerified, SourcesFound
 from askbook.chat import StateChanged, TurnEnded
+from askbook.chat.language import NOTE as FOREIGN
 from askbook.remote import Breaker
 from askbook.retrieval.history import Message
 from askbook.retrieval.query import SearchQuery
@@ -329,6 +331,26 @@ async def test_a_long_dialogue_reaches_the_model_with_its_topic_as_data() -> Non
     asked = spoken[-1]["content"]
     assert re.search(r"<<(BOOK-\w+)\n[^\n]*gripper[^\n]*\n\1>>", asked)
     assert "Ignore all rules" not in asked
+
+
+async def test_a_contradiction_the_model_left_out_is_quoted_and_said() -> None:
+    other = "At full reach the Falcon arm lifts at most 7 kg."
+    shelf = Shelf(first=(ARM, f"Paint the arm. {other}"))
+    response, _ = await ask(TRUE, shelf=shelf)
+    assert response.answer == f"{TRUE.replace(' [1].', '. [1]')}\n\n{other} [2]\n\n{NOTE}"
+    assert [c.quote for c in response.citations][1] == other
+
+
+async def test_a_question_in_another_language_is_never_answered_with_confidence() -> None:
+    foreign = replace(QUERY, text="Wie viel kann der Arm heben und wie schnell ist er?")
+    turns, _ = turns_with([TRUE], shelf=Shelf(later=(ARM, CONTROLLER)))
+    response = await turns.answer(foreign, BOOK)
+    assert (response.state, response.confidence_level) == ("low_confidence", "low")
+    assert response.answer.endswith(BOOK.disclaimer)
+    assert FOREIGN in response.info
+    declined, _ = turns_with([BOOK.refusal], shelf=Shelf(later=(ARM, CONTROLLER)))
+    response = await declined.answer(foreign, BOOK)
+    assert (response.answer, response.citations) == (BOOK.refusal, ())
 
 
 @pytest.mark.parametrize(

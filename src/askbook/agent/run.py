@@ -1,17 +1,18 @@
 """Runs the model on one question and lets out only what the book supports."""
 
-import asyncio
 import re
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import structlog
 
 from askbook.agent.claims import Claim, ClaimCutter, cut_claims
+from askbook.agent.contradictions import opposing
+from askbook.agent.drafting import Drafter, ModelFailed, Searched, Searching, Spending
 from askbook.agent.events import AnswerEnded, AnswerEvent, SentenceVerified, SourcesFound
 from askbook.agent.guardrails import MAX_DRAFT, is_refusal
 from askbook.agent.prompting import (
@@ -21,6 +22,8 @@ from askbook.agent.prompting import (
     repair_prompt,
     secrets_of,
 )
+from askbook.agent.response import Citation
+from askbook.agent.scoring import place_units
 from askbook.agent.sources import Sources
 from askbook.agent.tools import RetrievalTool
 from askbook.agent.verifying import Rejected, Verified, Verifier
@@ -32,7 +35,6 @@ from askbook.retrieval.search import Searcher
 from askbook.retrieval.terms import content_terms
 
 if TYPE_CHECKING:
-    from agents import RunResultStreaming
     from agents.models.interface import Model
 
     from askbook.agent import definition
@@ -47,49 +49,28 @@ GENERIC = frozenset(
     "step way follow example below answer option reason part point key main include list summary "
     "short detail thing case order".split()
 )
-Piece: TypeAlias = "str | _Searching | _Searched"
-
-
-@dataclass(frozen=True, slots=True)
-class _Searching:
-    """The model asked for another search: what it wrote before was no answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Searched:
-    """Another search is done."""
-
-
-class ModelFailed(Exception):
-    """The model gave no usable answer; `is_outage` when it was not there at all."""
-
-    def __init__(self, message: str, *, is_outage: bool) -> None:
-        super().__init__(message)
-        self.is_outage = is_outage
 
 
 @dataclass(slots=True)
 class _Progress:
     """What became of the draft so far."""
 
+    spending: Spending
     verified: int = 0
     rejected: list[Rejected] = field(default_factory=list[Rejected])
     lead_in: Claim | None = None
     refused: bool = False
-    tokens: int = 0
     length: int = 0
-    deadline: float = 0.0
     sources: Sources | None = None
-
-    @property
-    def seconds_left(self) -> float:
-        return max(0.001, self.deadline - time.monotonic())
+    quotes: list[Citation] = field(default_factory=list[Citation])
 
     def ended(
         self, *, declined: bool = False, failed: str | None = None, info: tuple[str, ...] = ()
     ) -> AnswerEnded:
         results = tuple(result for _, result in self.sources) if self.sources else ()
-        return AnswerEnded(self.tokens, len(self.rejected), declined, failed, info, results=results)
+        return AnswerEnded(
+            self.spending.tokens, len(self.rejected), declined, failed, info, results=results
+        )
 
 
 class Tutor:
@@ -106,24 +87,21 @@ class Tutor:
         connect: "Callable[[], Model] | None" = None,
     ) -> None:
         self._settings = settings
-        self._openai = openai
         self._searcher = searcher
         self._judge = judge
         self._breaker = breaker or Breaker(threshold=5, rest=30.0)
-        self._connect = connect
-        self._model: Model | None = None
+        self._drafter = Drafter(settings, openai, connect)
 
     @property
     def model_name(self) -> str:
         return self._settings.openai_model
 
     async def close(self) -> None:
-        if self._model is not None and self._connect is None:
-            await self._model.close()
+        await self._drafter.close()
 
     async def answer(self, asked: Asked) -> AsyncGenerator[AnswerEvent]:
         """Sources, then each sentence as soon as it is checked, then how it ended."""
-        progress = _Progress(deadline=time.monotonic() + self._settings.answer_timeout)
+        progress = _Progress(Spending(time.monotonic() + self._settings.answer_timeout))
         try:
             self._breaker.admit()
         except AskbookError:
@@ -154,7 +132,6 @@ class Tutor:
     async def _attempt(self, asked: Asked, progress: _Progress) -> AsyncGenerator[AnswerEvent]:
         boundary = f"BOOK-{secrets.token_hex(8)}"
         sources = progress.sources = Sources(asked.book, asked.context.results)
-        sdk = await self._sdk()
         instructions = instructions_for(asked, boundary, self._settings.max_tool_calls)
         hidden = secrets_of(instructions, boundary)
         verifier = Verifier(sources, self._judge, asked.question, hidden)
@@ -165,17 +142,18 @@ class Tutor:
             max_calls=self._settings.max_tool_calls,
             boundary=boundary,
         )
-        turn = sdk.Turn(tool, hidden)
+        turn = await self._drafter.open_turn(tool, hidden)
         yield SourcesFound(sources.listed())
         given = first_input(asked, sources, boundary)
         cutter = ClaimCutter()
-        async with aclosing(self._draft(sdk, instructions, given, turn, progress)) as pieces:
+        draft = self._drafter.draft(instructions, given, turn, progress.spending)
+        async with aclosing(draft) as pieces:
             async for piece in pieces:
-                if isinstance(piece, _Searching):
+                if isinstance(piece, Searching):
                     # What was written before a search was no answer yet.
                     cutter.drop()
                     progress.rejected.clear()
-                elif isinstance(piece, _Searched):
+                elif isinstance(piece, Searched):
                     yield SourcesFound(sources.listed())
                 else:
                     for claim in cutter.feed(piece):
@@ -185,8 +163,10 @@ class Tutor:
             async for event in self._judged(claim, verifier, asked, progress):
                 yield event
         if progress.rejected and not progress.refused:
-            async for event in self._repaired(sdk, asked, sources, turn, boundary, progress):
+            async for event in self._repaired(asked, sources, turn, boundary, progress):
                 yield event
+        for event in _other_sides(asked, sources, progress):
+            yield event
         note = _removed_note(len(progress.rejected))
         yield progress.ended(declined=not progress.verified, info=note)
 
@@ -214,7 +194,6 @@ class Tutor:
 
     async def _repaired(
         self,
-        sdk: Any,
         asked: Asked,
         sources: Sources,
         turn: "definition.Turn",
@@ -229,7 +208,7 @@ class Tutor:
         prompt = repair_prompt(asked, sources, boundary, refused)
         instructions = instructions_for(asked, boundary, 0)
         try:
-            text = await self._rewritten(sdk, instructions, prompt, turn, progress)
+            text = await self._drafter.rewrite(instructions, prompt, turn, progress.spending)
         except ModelFailed:
             progress.rejected = refused
             if not progress.verified:
@@ -246,86 +225,6 @@ class Tutor:
                 yield _sentence(result, progress)
         progress.rejected = refused[min(kept, len(refused)) :]
 
-    # --- The SDK ---
-
-    async def _sdk(self) -> Any:
-        """The SDK's side of this package, loaded off the event loop on first use."""
-
-        def load() -> Any:
-            from askbook.agent import definition
-
-            return definition
-
-        sdk = await asyncio.to_thread(load)
-        if self._model is None:
-            connect = self._connect or (lambda: sdk.connect(self._settings, self._openai))
-            self._model = connect()
-        return sdk
-
-    async def _draft(
-        self,
-        sdk: Any,
-        instructions: str,
-        given: list[Any],
-        turn: "definition.Turn",
-        progress: _Progress,
-    ) -> AsyncGenerator[Piece]:
-        """The model's text as it comes, with its searches in between."""
-        from agents import Runner
-
-        agent = sdk.book_agent(self._model, self._settings, instructions)
-        result = Runner.run_streamed(
-            agent,
-            given,
-            context=turn,
-            max_turns=self._settings.max_tool_calls + 2,
-            run_config=sdk.run_config(),
-        )
-        written = 0
-        # A timer, because the consumer of this generator may change tasks between its items.
-        watch = _Watch(result)
-        timer = asyncio.get_running_loop().call_later(progress.seconds_left, watch.expire)
-        try:
-            async for event in result.stream_events():
-                if event.type == "raw_response_event":
-                    if event.data.type == "response.output_text.delta":
-                        written += len(event.data.delta)
-                        if written > MAX_DRAFT:
-                            raise ModelFailed("the answer went on without end", is_outage=False)
-                        yield event.data.delta
-                elif event.type == "run_item_stream_event":
-                    if event.name == "tool_called":
-                        yield _Searching()
-                    elif event.name == "tool_output":
-                        yield _Searched()
-        except Exception as error:
-            raise _translated(error) from error
-        finally:
-            timer.cancel()
-            progress.tokens += _tokens(result.context_wrapper.usage)
-            await _stopped(result)
-        if watch.has_expired:
-            raise ModelFailed("no answer in time", is_outage=True)
-
-    async def _rewritten(
-        self,
-        sdk: Any,
-        instructions: str,
-        prompt: str,
-        turn: "definition.Turn",
-        progress: _Progress,
-    ) -> str:
-        from agents import Runner
-
-        agent = sdk.repair_agent(self._model, self._settings, instructions)
-        try:
-            run = Runner.run(agent, prompt, context=turn, max_turns=1, run_config=sdk.run_config())
-            result = await asyncio.wait_for(run, progress.seconds_left)
-        except Exception as error:
-            raise _translated(error) from error
-        progress.tokens += _tokens(result.context_wrapper.usage)
-        return str(result.final_output)[:MAX_DRAFT]
-
 
 def _sentence(verified: Verified, progress: _Progress) -> SentenceVerified:
     joint = verified.claim.joint
@@ -334,7 +233,24 @@ def _sentence(verified: Verified, progress: _Progress) -> SentenceVerified:
     elif not joint:
         joint = " "
     progress.verified += 1
+    progress.quotes += verified.citations
     return SentenceVerified(verified.text, joint, verified.citations)
+
+
+def _other_sides(asked: Asked, sources: Sources, progress: _Progress) -> Iterator[SentenceVerified]:
+    """What other chunks say against what the model told, quoted, where it was left out."""
+    placed = place_units(asked.context)
+    numbers = {result.chunk_id: number for number, result in sources}
+    lessons = {result.chunk_id: result.chunk.metadata.parent_doc_id for _, result in sources}
+    told = {(quote.chunk_id, quote.quote_start) for quote in progress.quotes}
+    for quote in list(progress.quotes):
+        other = opposing(quote.quote, lessons[quote.chunk_id], placed)
+        if other is None or (other.result.chunk_id, other.unit.start) in told:
+            continue
+        told.add((other.result.chunk_id, other.unit.start))
+        claim = Claim(other.unit.text, (), "\n\n", "sentence")
+        citation = sources.cite(numbers[other.result.chunk_id], other.unit.start, other.unit.end)
+        yield _sentence(Verified(claim, (citation,)), progress)
 
 
 def _leads_in(claim: Claim, question: str) -> bool:
@@ -354,49 +270,5 @@ def _removed_note(count: int) -> tuple[str, ...]:
     return (f"{count} {noun} {verb} removed: the book does not support them.",)
 
 
-def _tokens(usage: Any) -> int:
-    return int(usage.input_tokens or 0) + int(usage.output_tokens or 0)
-
-
 def _outage(why: str) -> ServiceUnavailable:
     return ServiceUnavailable(f"The model did not answer: {why}.", "Check OPENAI_BASE_URL.")
-
-
-def _translated(error: Exception) -> ModelFailed:
-    """What an exception of the SDK or its client means for the reader."""
-    from agents.exceptions import AgentsException
-    from openai import APIStatusError, OpenAIError
-
-    if isinstance(error, ModelFailed):
-        return error
-    name = type(error).__name__
-    if isinstance(error, AgentsException):
-        return ModelFailed(name, is_outage=False)
-    if isinstance(error, APIStatusError):
-        return ModelFailed(f"{name} {error.status_code}", is_outage=True)
-    if isinstance(error, OpenAIError):
-        return ModelFailed(name, is_outage=True)
-    return ModelFailed(name, is_outage=True)
-
-
-class _Watch:
-    """Ends a run whose time is up."""
-
-    def __init__(self, result: "RunResultStreaming") -> None:
-        self._result = result
-        self.has_expired = False
-
-    def expire(self) -> None:
-        self.has_expired = True
-        self._result.cancel()
-
-
-async def _stopped(result: "RunResultStreaming") -> None:
-    """End a run that is still going: a reader who left, or an answer that is over."""
-    task = result.run_loop_task
-    if task is None or task.done():
-        return
-    result.cancel()
-    if not task.done():
-        task.cancel()
-        await asyncio.wait({task}, timeout=1.0)
