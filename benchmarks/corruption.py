@@ -290,24 +290,34 @@ async def run(cases: list[Case], *, with_judge: bool) -> Report:
     return Report(kept, supports, cpu)
 
 
-def show(report: Report, cases: list[Case], misses: int) -> None:
-    caught: dict[tuple[str, str], Counter[bool]] = defaultdict(Counter)
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of the sentences of one kind were dropped."""
+
+    source: str
+    altered: str
+    dropped: int
+    total: int
+
+    @property
+    def value(self) -> float:
+        return self.dropped / self.total if self.total else 0.0
+
+
+def shares(report: Report, cases: list[Case]) -> list[Share]:
+    """Dropped sentences by their source and alteration; `any` is all alterations together."""
+    counts: dict[tuple[str, str], Counter[bool]] = defaultdict(Counter)
     for case, kept in zip(cases, report.kept, strict=True):
-        caught[case.source, case.altered or "unaltered"][kept] += 1
+        counts[case.source, case.altered or "unaltered"][kept] += 1
+        if case.altered:
+            counts[case.source, "any"][kept] += 1
+    return [Share(*key, count[False], count.total()) for key, count in sorted(counts.items())]
+
+
+def show(report: Report, cases: list[Case], misses: int) -> None:
     print(f"{'true sentences':<16}{'altered':<12}{'n':>6}{'dropped':>10}")
-    for (source, kind), count in sorted(caught.items()):
-        total = count[True] + count[False]
-        print(f"{source:<16}{kind:<12}{total:>6}{count[False] / total:>10.1%}")
-    for source in ("own", "written"):
-        altered = sum(
-            (c for (s, k), c in caught.items() if s == source and k != "unaltered"), Counter()
-        )
-        plain = caught[source, "unaltered"]
-        total = sum(altered.values()) or 1
-        print(
-            f"{source}: altered caught {altered[False] / total:.1%} of {sum(altered.values())}, "
-            f"unaltered dropped {plain[False] / (sum(plain.values()) or 1):.1%} of {sum(plain.values())}"
-        )
+    for share in shares(report, cases):
+        print(f"{share.source:<16}{share.altered:<12}{share.total:>6}{share.value:>10.1%}")
     ordered = sorted(report.cpu_ms)
     print(
         f"CPU per checked sentence: mean {sum(ordered) / len(ordered):.1f} ms, "

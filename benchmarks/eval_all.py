@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import askbook.retrieval
+import corruption
 import evaluation_page
 from askbook.config import Settings, load_settings
 from askbook.evaluation.configurations import DEFAULT, WHOLE_DOCUMENTS
@@ -30,6 +31,7 @@ from folders import DATA, REPOSITORY, Kind, folders, refusal_sets
 SAMPLE = 300
 ANSWERED = 40
 FOREIGN = 100
+ALTERED = 60
 CONFIGURATIONS = (DEFAULT, "sparse", "dense", "rrf11")
 KNOWN_ANSWERS = ("ir_scifact_train", "ir_cranfield")
 SAMPLE_BOOK = REPOSITORY / "examples" / "physical-ai-book"
@@ -49,6 +51,7 @@ def main() -> None:
     settings = load_settings(data_dir=options.data_dir)
     started = time.perf_counter()
     results, skipped = asyncio.run(_run(settings, options))
+    corrupted = [] if options.only else asyncio.run(_corrupted(options.data))
     minutes = (time.perf_counter() - started) / 60
     header = evaluation_page.Header(
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -56,7 +59,7 @@ def main() -> None:
         sample="all questions" if options.full else f"a seeded sample of {SAMPLE} a folder",
         minutes=minutes,
     )
-    page = evaluation_page.render(header, results, skipped, settings.confidence)
+    page = evaluation_page.render(header, results, skipped, settings.confidence, corrupted)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(page, encoding="utf-8")
     print(page)
@@ -94,6 +97,11 @@ async def _run(
             if not sys.stderr.isatty():
                 print(f"{job.dataset.name} is done", file=sys.stderr, flush=True)
     return results, skipped
+
+
+async def _corrupted(data: Path) -> list[corruption.Share]:
+    cases = list(corruption.all_cases(data, ALTERED))
+    return corruption.shares(await corruption.run(cases, with_judge=True), cases)
 
 
 def _jobs(options: argparse.Namespace, skipped: dict[str, str], kept: Path) -> Iterator[Job]:

@@ -10,6 +10,7 @@ from askbook.evaluation.intervals import paired_difference
 from askbook.evaluation.metrics import auroc, hit
 from askbook.evaluation.run import Evaluated
 from askbook.evaluation.summary import FLOOR_METRICS, retrieval_values
+from corruption import Share
 from folders import Kind
 
 Result = tuple[Kind | None, Evaluated]
@@ -29,6 +30,7 @@ def render(
     results: Sequence[Result],
     skipped: dict[str, str],
     confidence: ConfidenceSettings,
+    corrupted: Sequence[Share] = (),
 ) -> str:
     """The whole page as Markdown."""
     known = [e for _, e in results if WHOLE_DOCUMENTS in e.summaries]
@@ -47,6 +49,7 @@ def render(
         *_known_answers(known),
         *_refusal(results, confidence),
         *_answers(results),
+        *_corruption(corrupted),
         *_latency(results),
     ]
     if skipped:
@@ -263,6 +266,48 @@ def _answers(results: Sequence[Result]) -> list[str]:
             f"mean of the ratios is {mean:.2f}.",
         ]
     return [*lines, ""]
+
+
+def _corruption(corrupted: Sequence[Share]) -> list[str]:
+    if not corrupted:
+        return []
+    lines = [
+        "## Catching false sentences",
+        "",
+        "True sentences about a gold passage, each with one fact altered, put to the check that every sentence "
+        "of a model must pass. Aims: at least 90 % of the altered dropped, at most 5 % of the unaltered.",
+        "",
+        "| true sentences | altered | n | dropped |",
+        "|---|---|---|---|",
+        *(f"| {s.source} | {s.altered} | {s.total} | {100 * s.value:.1f} % |" for s in corrupted),
+        "",
+    ]
+    return lines + _SHORTFALL if _falls_short(corrupted) else lines
+
+
+def _falls_short(corrupted: Sequence[Share]) -> bool:
+    return any(
+        (s.altered == "any" and s.value < 0.9) or (s.altered == "unaltered" and s.value > 0.05)
+        for s in corrupted
+    )
+
+
+_SHORTFALL = [
+    "`own` are the book's sentences, which a careful model repeats nearly word for word: the instructions ask it "
+    "to. `written` are gold answers that people or models put into their own words; there the aims are not "
+    "reached. Part of what is dropped is right to be dropped: such answers name what their passage does not "
+    "(“Anthropic” where the passage says “we”), conclude (“No.”) or add what their writer knew, so that the share "
+    "is an upper bound. The rest are paraphrases of a near quotation, which look like an altered word.",
+    "",
+    "Tried on these sentences (at 87.5 % caught and 20.0 % dropped): letting the judge decide on replaced words "
+    "(75.3 % and 14.4 %) or on missing names (77.0 % and 18.3 %), since its relevance hardly falls when a word is "
+    "exchanged; one or two supporting sentences instead of three (88.1 % and 30.6 %, 87.5 % and 21.1 %), or five "
+    "(87.8 % and 20.0 %); more shared words before a sentence passes unjudged (89.0 % and 23.3 %); a stricter or "
+    "milder judge (88.4 % and 22.8 %, 86.6 % and 19.4 %). Each moves along the same line. A model of entailment "
+    "would be the remedy; the judge was not trained as one. Until then the check errs towards dropping, and a "
+    "dropped sentence gets one chance to be written closer to the book.",
+    "",
+]
 
 
 def _latency(results: Sequence[Result]) -> list[str]:

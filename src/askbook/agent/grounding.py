@@ -188,6 +188,7 @@ def _foreign_names(
 ) -> Iterable[str]:
     """A name must stand in the passage or be given; a name of several words, together."""
     anywhere = given.union(*(unit.norms for unit in units))
+    anywhere |= {a.norm + b.norm for unit in units for a, b in pairwise(unit.tokens)}
     for token in claim:
         if token.is_name and token.norm not in anywhere:
             yield f"The passage does not name “{token.raw}”."
@@ -277,7 +278,9 @@ def _stripped(norm: str) -> str | None:
 
 
 def _akin(said: Sequence[Token], meant: Sequence[Token]) -> bool:
-    """Whether the words of one run are forms of the words of the other."""
+    """Whether the words of one run are forms of the words of the other, written apart or as one."""
+    if "".join(token.norm for token in said) == "".join(token.norm for token in meant):
+        return True
     return all(any(a.norm == b.norm or _same_root(a.norm, b.norm) for b in meant) for a in said)
 
 

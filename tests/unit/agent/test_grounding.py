@@ -93,3 +93,17 @@ def test_another_number_is_never_supported(said: int, written: int) -> None:
     passage = f"The tank of the large rover holds {written} liters of water in summer."
     sentence = f"The tank of the large rover holds {said} liters of water in summer."
     assert (check_support(sentence, passage).verdict == "supported") == (said == written)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        (
+            "The end point of the arm is reached after 5 steps.",
+            "The endpoint of the arm is reached after 5 steps.",
+        ),
+        ("The PlayStation3 has two models.", "The PlayStation 3 has two models."),
+    ],
+)
+def test_words_may_be_written_apart_or_as_one(sentence: str, passage: str) -> None:
+    assert check_support(sentence, passage).verdict != "unsupported"
