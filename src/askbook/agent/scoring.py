@@ -7,6 +7,7 @@ from math import log
 
 from askbook.agent.passages import Unit, cut_into_units
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.definitions import defines, defines_head, head_of, introduces, term_asked_for
 from askbook.retrieval.judging import Judge
 from askbook.retrieval.query import SearchResult
 from askbook.retrieval.terms import content_terms
@@ -15,17 +16,14 @@ RESULTS_READ = 3
 UNITS_JUDGED = 16
 """Units the judge reads, the most promising by their cheap signs; more cost time and add nothing."""
 RELEVANCE, ANSWERABILITY, MARGIN = 0.7, 0.15, 0.15
-TERMS, SPAN, DEFINITION, LENGTH = 3.0, 1.0, 1.0, 0.5
+TERMS, SPAN, LENGTH = 3.0, 1.0, 0.5
 RANK_COST, LEAD_COST, FRAGMENT_COST = 0.6, 1.5, 3.0
 """Weights chosen on the development data."""
+DEFINITION = 12.0
+"""More than the judge can object: asked what something is, the book's own introduction of it answers."""
 FULL_LENGTH = 25
 """Words from which a unit is no fuller for being longer."""
 
-_DEFINITION = re.compile(
-    r"^\s*(?:what(?:'s| is| are| does)|define|explain|describe)\s+(?:an?\s+|the\s+)?(.+?)"
-    r"(?:\s+(?:mean|stand for))?\s*\??\s*$",
-    re.IGNORECASE,
-)
 _POINTS_BACK = re.compile(
     r"\W*(?:(?:it|its|this|that|these|those|they|them|their|he|she|both|neither|such|"
     r"(?:an?|the)?\s*(?:other|latter|former|same)|otherwise|then|so|therefore|here|there)\b"
@@ -57,10 +55,12 @@ class Scored:
 
 
 def place_units(context: RetrievalContext) -> list[Placed]:
-    """The units of the best results, in reading order."""
+    """The units of the best results, and of those that introduce what is asked for, in reading order."""
+    asked = term_asked_for(context.query)
     return [
         Placed(result, position, unit, frozenset(content_terms(unit.text)))
-        for result in context.results[:RESULTS_READ]
+        for result in context.results
+        if result.rank <= RESULTS_READ or introduces(result.text, result.section, asked)
         for position, unit in enumerate(cut_into_units(result.text))
     ]
 
@@ -122,12 +122,11 @@ def rarities(question: str, placed: Sequence[Placed]) -> dict[str, float]:
 def _cheap_scores(context: RetrievalContext, placed: Sequence[Placed]) -> list[float]:
     rarity = rarities(context.query, placed)
     total = sum(rarity.values()) or 1.0
-    asked = _DEFINITION.match(context.query)
-    defined = set(content_terms(asked.group(1))) if asked else set[str]()
+    asked, head = term_asked_for(context.query), head_of(context.query)
     return [
         TERMS * sum(rarity[term] for term in p.terms & rarity.keys()) / total
         + SPAN * _span_share(context, p)
-        + DEFINITION * _defines(p.unit.text, defined)
+        + DEFINITION * (defines(p.unit.text, asked) or defines_head(p.unit.text, head))
         + LENGTH * log(1 + min(FULL_LENGTH, len(p.unit.text.split())))
         - RANK_COST * (p.result.rank - 1)
         - LEAD_COST * p.unit.text.rstrip().endswith(":")
@@ -150,9 +149,3 @@ def _span_share(context: RetrievalContext, placed: Placed) -> float:
     shift = len(placed.result.chunk.embedded_text) - len(placed.result.text)
     start, end = judgement.span_start - shift, judgement.span_end - shift
     return max(0, min(end, placed.unit.end) - max(start, placed.unit.start)) / (end - start)
-
-
-def _defines(text: str, defined: set[str]) -> bool:
-    """Whether a sentence opens with the thing asked for and says what it is."""
-    opening = re.match(r"\W*(?:an?\s+|the\s+)?(.{1,60}?)\W+(?:is|are|means|stands)\b", text, re.I)
-    return bool(defined and opening and defined <= set(content_terms(opening.group(1))))

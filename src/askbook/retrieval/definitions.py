@@ -24,19 +24,39 @@ def term_asked_for(question: str) -> frozenset[str]:
     return terms if len(terms) <= MOST_TERMS else frozenset()
 
 
+def head_of(question: str) -> frozenset[str]:
+    """The last word of what is to be explained: the "topic" of a "ROS 2 topic"."""
+    asked = _ASKS.match(question)
+    terms = content_terms(asked.group(1)) if asked else []
+    return frozenset(terms[-1:]) if 1 < len(terms) <= MOST_TERMS else frozenset()
+
+
 def introduces(text: str, section: str, term: frozenset[str]) -> bool:
     """Whether a passage is where a term is explained: emphasised, named by the heading, or "a … is"."""
     if not term:
         return False
     heading = content_terms(section)
-    return (
-        (term <= set(heading) and len(heading) <= len(term) + 2)
-        or any(frozenset(content_terms(m.group(2))) == term for m in _EMPHASISED.finditer(text))
-        or any(defines(sentence, term) for sentence in _SENTENCE_END.split(text))
-    )
+    if term <= set(heading) and len(heading) <= len(term) + 2:
+        return True
+    return any(defines(sentence, term) for sentence in _SENTENCE_END.split(text))
 
 
 def defines(sentence: str, term: frozenset[str]) -> bool:
-    """Whether a sentence opens with the term and says what it is."""
+    """Whether a sentence emphasises the term, or opens with it and says what it is."""
     opening = _OPENING.match(sentence)
-    return bool(term and opening and term <= set(content_terms(opening.group(1))))
+    if term and opening is not None and term <= set(content_terms(opening.group(1))):
+        return True
+    return _emphasises(sentence, term)
+
+
+def defines_head(sentence: str, head: frozenset[str]) -> bool:
+    """The same for the head of a longer term, which must stand alone: no "Gazebo topics" for a "topic"."""
+    opening = _OPENING.match(sentence)
+    if head and opening is not None and head == frozenset(content_terms(opening.group(1))):
+        return True
+    return _emphasises(sentence, head)
+
+
+def _emphasises(sentence: str, term: frozenset[str]) -> bool:
+    found = _EMPHASISED.finditer(sentence)
+    return bool(term) and any(frozenset(content_terms(m.group(2))) == term for m in found)
