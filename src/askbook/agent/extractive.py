@@ -176,12 +176,21 @@ def _rendered(run: Sequence[Placed], number: int) -> str:
             head = unit.head
             text += s.result.text[slice(*head)] + "\n"
         if unit.kind == "row":
-            text += re.sub(r"\s*\|?\s*$", f" {marker} |", unit.text, count=1)
+            text += re.sub(r"\s*\|?\s*$", f" {marker} |", escape_marks(unit.text), count=1)
         elif unit.kind == "code":
             text += f"{unit.text if _FENCED.match(unit.text) else _fenced(unit.text)}\n{marker}"
         else:
-            text += f"{'- ' if unit.kind == 'item' else ''}{unit.text} {marker}"
+            text += f"{'- ' if unit.kind == 'item' else ''}{escape_marks(unit.text)} {marker}"
     return text
+
+
+def escape_marks(quoted: str) -> str:
+    """The book's own numbers in brackets, written so that they are shown but not taken for citations."""
+    return re.sub(r"\[(\d{1,3})\](?!\()", r"\\[\1\\]", quoted)
+
+
+def unescape_marks(shown: str) -> str:
+    return re.sub(r"\\\[(\d{1,3})\\\]", r"[\1]", shown)
 
 
 _FENCED = re.compile(r"\s*(```|~~~)")

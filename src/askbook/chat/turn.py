@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askbook.agent.contradictions import NOTE, is_divided
 from askbook.agent.events import AnswerEnded, SentenceVerified, SourcesFound
-from askbook.agent.extractive import MODEL, answer_extractively
+from askbook.agent.extractive import MODEL, answer_extractively, unescape_marks
 from askbook.agent.guardrails import gives_orders, orders_in
 from askbook.agent.prompting import Asked
 from askbook.agent.response import AgentResponse, Citation, cite
@@ -418,7 +418,7 @@ def _pieces(text: str) -> Iterator[tuple[str, str, list[int]]]:
 
 def _is_order(quoted: str, passage: str) -> bool:
     """Whether a quotation comes from a paragraph that speaks to an assistant instead of to the reader."""
-    words = _MARKED_END.sub("", quoted).removeprefix("- ").strip()
+    words = unescape_marks(_MARKED_END.sub("", quoted)).removeprefix("- ").strip()
     at = passage.find(words.splitlines()[0][:80]) if words else -1
     return gives_orders(words) or any(start <= at < end for start, end in orders_in(passage))
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from askbook.agent.contradictions import NOTE
-from askbook.agent.extractive import MODEL
+from askbook.agent.extractive import MODEL, unescape_marks
 from askbook.agent.grounding import check_support
 from askbook.agent.passages import cut_into_units
 from askbook.agent.response import AgentResponse
@@ -20,7 +20,8 @@ FIRST_SENTENCES = 2
 
 _MARKS = re.compile(r"\s*((?:\[\d+\]\s?)+)")
 _NUMBER = re.compile(r"\[(\d+)\]")
-_LEAD = re.compile(r"^\s*-\s+")
+_LEAD = re.compile(r"^\s*(?:-\s+|\|\n)")
+_WORD = re.compile(r"\w")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,20 +105,22 @@ def _sentences(text: str) -> list[tuple[str, list[int]]]:
     position = 0
     for mark in _MARKS.finditer(text):
         sentence = text[position : mark.start()]
-        if sentence.strip():
+        if _WORD.search(sentence):
             numbers = [int(n) for n in _NUMBER.findall(mark.group(1))]
             found.append((_LEAD.sub("", sentence).strip(), numbers))
         position = mark.end()
     rest = text[position:].strip()
-    if rest:
+    if _WORD.search(rest):
         found.append((rest, []))
     return found
 
 
 def _is_quoted(sentence: str, cited: Sequence[SearchResult]) -> bool:
-    """Word for word in a chunk it cites; line breaks and spaces do not count."""
-    wanted = " ".join(sentence.split())
-    return any(wanted in " ".join(source.text.split()) for source in cited)
+    """Word for word in a chunk it cites; line breaks and spaces do not count, and rows stand under their head."""
+    parts = sentence.splitlines() if sentence.startswith("|") else [sentence]
+    wanted = [" ".join(unescape_marks(part).split()) for part in parts]
+    texts = [" ".join(source.text.split()) for source in cited]
+    return any(all(part in text for part in wanted) for text in texts)
 
 
 async def _is_grounded(

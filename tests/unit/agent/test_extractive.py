@@ -172,6 +172,13 @@ async def test_both_sides_of_a_question_are_answered_from_both_places(judge: Bui
     assert "whole scenes" in answer.text
 
 
+async def test_the_book_s_own_numbers_in_brackets_are_no_citations(judge: BuiltinJudge) -> None:
+    found = context("What is URDF?", ["URDF [7] is an XML format that describes a robot [2]."])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert answer.text == r"URDF \[7\] is an XML format that describes a robot \[2\]. [1]"
+    assert "URDF [7] is" in answer.citations[0].quote
+
+
 async def test_the_same_words_are_quoted_once(judge: BuiltinJudge) -> None:
     same = "URDF is an XML format that describes a robot's links and joints."
     found = context("What is URDF?", [same, f"As said before. {same}"])

@@ -45,6 +45,22 @@ async def test_quoted_sentences_are_supported_and_others_are_not() -> None:
     assert found.citation_recall == 0.5
 
 
+async def test_a_row_is_quoted_under_the_head_of_its_table() -> None:
+    table = (
+        "| Limit | Value |\n|---|---|\n| reach | 850 mm |\n| speed | 0.25 m/s |\n| load | 5 kg |"
+    )
+    answer = "| Limit | Value |\n|---|---|\n| speed | 0.25 m/s [1] |\n| load | 5 kg [1] |"
+    found = await read_answer(
+        response(answer, {1: ("c1", table)}), QUESTION, {"c1": "a"}, "Careful."
+    )
+    assert (found.sentences, found.supported) == (2, 2)
+    false = answer.replace("0.25", "0.5")
+    found = await read_answer(
+        response(false, {1: ("c1", table)}), QUESTION, {"c1": "a"}, "Careful."
+    )
+    assert (found.sentences, found.supported) == (2, 1)
+
+
 async def test_the_disclaimer_is_no_part_of_the_answer() -> None:
     given = response(
         "Nodes exchange messages. [1]\n\nCareful.", {1: ("c1", "Nodes exchange messages.")}
