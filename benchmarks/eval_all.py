@@ -26,7 +26,7 @@ from askbook.evaluation.configurations import DEFAULT, WHOLE_DOCUMENTS
 from askbook.evaluation.corpus import cache_beside
 from askbook.evaluation.datasets import Dataset, find_corpus, load_dataset
 from askbook.evaluation.run import Asked, Evaluated, Indexed, Request, evaluate
-from folders import DATA, REPOSITORY, Kind, folders, refusal_sets
+from folders import DATA, REPOSITORY, SAMPLE_BOOK, Kind, folders, refusal_sets
 
 SAMPLE = 300
 ANSWERED = 40
@@ -34,7 +34,6 @@ FOREIGN = 100
 ALTERED = 60
 CONFIGURATIONS = (DEFAULT, "sparse", "dense", "rrf11")
 KNOWN_ANSWERS = ("ir_scifact_train", "ir_cranfield")
-SAMPLE_BOOK = REPOSITORY / "examples" / "physical-ai-book"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from askbook.evaluation.metrics import auroc, hit
 from askbook.evaluation.run import Evaluated
 from askbook.evaluation.summary import FLOOR_METRICS, retrieval_values
 from corruption import Share
-from folders import Kind
+from folders import SAMPLE_BOOK, Kind
 
 Result = tuple[Kind | None, Evaluated]
 PUBLISHED = {"ir_scifact_train": 0.695, "ir_cranfield": 0.366}
@@ -251,7 +251,7 @@ def _answers(results: Sequence[Result]) -> list[str]:
             continue
         ours, floor = numbers["token_f1"], numbers["floor_token_f1"]
         ratio = ours / floor if ours and floor else None
-        if ratio is not None:
+        if ratio is not None and e.dataset != SAMPLE_BOOK.name:
             pairs.append((ours, floor))
         both = [f"{_shown(numbers[m])} ({_shown(numbers[f'floor_{m}'])})" for m in FLOOR_METRICS]
         cells = [_shown(numbers["answered"]), both[0], _shown(ratio), *both[1:]]
@@ -262,10 +262,21 @@ def _answers(results: Sequence[Result]) -> list[str]:
         mean = exp(sum(log(a / b) for a, b in pairs) / len(pairs))
         lines += [
             "",
-            f"Mean token-F1 over folders {ours:.3f} against {floor:.3f}: × {ours / floor:.2f}; the geometric "
-            f"mean of the ratios is {mean:.2f}.",
+            f"Mean token-F1 over folders, without our own sample book, {ours:.3f} against {floor:.3f}: "
+            f"× {ours / floor:.2f}; the geometric mean of the ratios is {mean:.2f}. The aim is 1.5.",
+            "",
+            _ANSWERS_TUNED,
         ]
     return [*lines, ""]
+
+
+_ANSWERS_TUNED = (
+    "The answerer's weights were chosen on a sample of these same folders, so that the figures are not those of "
+    "unseen books. Where the ratio stays low the floor is high or the question has no sentence of its own: in "
+    "passages of a few sentences (`clapnq_unanswerable`) even the single best sentence, chosen with the gold answer "
+    "at hand, has 1.3 times the floor's token-F1, and quiz questions (`rust_book`) ask for a conclusion. Tried, "
+    "without gain over all folders: more units judged, one or five results read, longer answers to broad questions."
+)
 
 
 def _corruption(corrupted: Sequence[Share]) -> list[str]:

@@ -9,6 +9,7 @@ from askbook.evaluation.datasets import Dataset, Question, load_dataset
 from askbook.ingestion.readers.walk import SUFFIXES
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+SAMPLE_BOOK = REPOSITORY / "examples" / "physical-ai-book"
 DATA = REPOSITORY.parent / "shared" / "data" / "dev"
 OFF_TOPIC = "refusal_offtopic"
 OFF_TOPIC_BOOKS = ("robotics_course", "robotics_docusaurus", "rust_book", "hf_deep_rl_mdx")
