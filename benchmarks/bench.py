@@ -24,6 +24,7 @@ SCALE = REPOSITORY.parent / "shared" / "data" / "scale" / "aws_docs.tar.zst"
 SCALE_FILES = 2500
 """About ten thousand chunks."""
 STAGES = Path(__file__).with_name("bench_stages.py")
+BUSY = Path(__file__).with_name("search_while_ingesting.py")
 PROGRESS = Console(stderr=True)
 
 
@@ -57,6 +58,7 @@ def main() -> None:
         figures += _ingest(small, work)
         figures += _at_scale(wide, work)
         figures += _startup(work)
+        figures += _while_ingesting(small)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     _show(figures, notes, small.name, wide.name)
@@ -71,6 +73,7 @@ def _ingest(folder: Path, work: Path) -> list[Figure]:
     splitting = _stage("splitting", folder, work / "none")
     return [
         Figure("ingest, CPU", ingest["ours"], ingest["floor"], "s", "inside the embedder"),
+        Figure("ingest, wall", ingest["wall"], ingest["ours"], "s", "its own CPU"),
         Figure("ingest, peak memory", ingest["rss_mb"], alone["rss_mb"], "MB", "embedding alone"),
         Figure(
             "splitting",
@@ -119,6 +122,7 @@ def _at_scale(folder: Path, work: Path) -> list[Figure]:
             "ms",
             f"100 × {bare}",
         ),
+        Figure("ingest without embedding, peak memory", null["rss_mb"], None, "MB", ""),
         Figure("search, peak memory", search["rss_mb"], None, "MB", ""),
     ]
 
@@ -147,6 +151,26 @@ def _startup(work: Path) -> list[Figure]:
             "s",
             "load the embedder, embed the question",
         ),
+    ]
+
+
+def _while_ingesting(folder: Path) -> list[Figure]:
+    """Searches over HTTP while another book is ingested in the same server, against the same when idle."""
+    PROGRESS.print(f"searching while {folder.name} is ingested …")
+    done = subprocess.run(
+        [sys.executable, str(BUSY), str(folder)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{BUSY.name} failed:\n{done.stderr[-2000:]}")
+    p95 = json.loads(done.stdout.splitlines()[-1])
+    return [
+        Figure(
+            "search, judged, while ingesting, p95",
+            p95["ingesting_p95_ms"],
+            p95["idle_p95_ms"],
+            "ms",
+            "the same, idle",
+        )
     ]
 
 
