@@ -95,7 +95,7 @@ async def turns_over(
 def _turns(searcher: Any, tutor: Tutor, probability: float) -> ChatTurns:
     calibration = Calibration(fingerprint=None, features=(), weights=(), intercept=0.0, prior=0.5)
     confidence = ConfidenceSettings(answerable_prior=probability)  # pyright: ignore[reportCallIssue]  # by field name
-    return ChatTurns(searcher, None, confidence, calibration, tutor)
+    return ChatTurns(searcher, None, confidence, lambda _: calibration, tutor)
 
 
 def search_for(query: str, call: str = "call_1", **more: Any) -> list[Any]:

@@ -210,16 +210,18 @@ class BookInfo(BaseModel):
     title: str
     lessons: int
     chunks: int
+    calibration: str
     modules: list[str]
     examples: list[str]
 
     @classmethod
-    def of(cls, book: Book, lessons: int, chunks: int) -> "BookInfo":
+    def of(cls, book: Book, lessons: int, chunks: int, calibration: str) -> "BookInfo":
         return cls(
             book_id=book.book_id,
             title=book.title,
             lessons=lessons,
             chunks=chunks,
+            calibration=calibration,
             modules=[module.name for module in book.modules],
             examples=list(book.examples),
         )

@@ -2,7 +2,7 @@
 
 from askbook.bootstrap.askbook import Askbook
 from askbook.bootstrap.diagnosis import Check, check_parts, diagnose
-from askbook.bootstrap.reading import open_library, read_gaps, read_states
+from askbook.bootstrap.reading import open_library, read_calibrations, read_gaps, read_states
 from askbook.bootstrap.scope import Scope
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "check_parts",
     "diagnose",
     "open_library",
+    "read_calibrations",
     "read_gaps",
     "read_states",
 ]

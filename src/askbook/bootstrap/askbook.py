@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -26,7 +26,8 @@ from askbook.embedding import Embedder
 from askbook.errors import EmbedderMismatch, IllegalTransition, InvalidInput, NotFound
 from askbook.gaps.recording import GapRecorder
 from askbook.index import ChunkIndex
-from askbook.retrieval.calibration import choose_calibration
+from askbook.retrieval.book_calibrations import BookCalibrations
+from askbook.retrieval.calibration import calibration_for
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.expansion import Passage, surroundings
 from askbook.retrieval.history import Message
@@ -34,6 +35,7 @@ from askbook.retrieval.judging import Judge
 from askbook.retrieval.query import SearchMode, SearchQuery, check_question
 from askbook.retrieval.search import Searcher, SearchWeights
 from askbook.retrieval.terms import content_terms
+from askbook.storage.calibrations import CalibrationStore
 from askbook.storage.directory import DataDirectory
 from askbook.storage.engine import open_engine
 from askbook.storage.gaps import GapStore
@@ -85,6 +87,7 @@ class Askbook:
         self.library = Library(self._engine)
         self.cache = VectorCache(self._engine)
         retrieval = self.settings.retrieval
+        self.calibrations = BookCalibrations(CalibrationStore(self._engine), str(fingerprint))
         self.searcher = Searcher(
             self.library,
             self.index,
@@ -92,18 +95,17 @@ class Askbook:
             self.judge,
             SearchWeights(retrieval.dense_weight, retrieval.sparse_weight),
             self.settings.confidence.min_relevance_score,
+            self.calibrations,
         )
         self.gaps = GapStore(self._engine)
         self._recorder = GapRecorder(self.gaps)
-        judged, unjudged = (choose_calibration(str(fingerprint), judged=j) for j in (True, False))
         self.tutor = make_tutor(self.settings, self.searcher, self.judge, self._given_model)
         self.turns = ChatTurns(
             self.searcher,
             self.judge,
             self.settings.confidence,
-            judged if self.judge is not None else unjudged,
+            partial(calibration_for, fingerprint=str(fingerprint)),
             self.tutor,
-            unjudged=unjudged,
         )
         return self
 
@@ -205,7 +207,7 @@ class Askbook:
         """The best chunks for a question; with a history, for what it means after what was said."""
         check_question(text)
         scope = scope or Scope()
-        book = await self._searchable(scope.book_id)
+        book = await self.searchable(scope.book_id)
         query = await self._query(text, scope, book, top_k, mode)
         return query, await self.searcher.search(query, history)
 
@@ -270,7 +272,7 @@ class Askbook:
         self, text: str, scope: Scope, top_k: int | None
     ) -> tuple[SearchQuery, Book]:
         check_question(text)
-        book = await self._searchable(scope.book_id)
+        book = await self.searchable(scope.book_id)
         return await self._query(text, scope, book, top_k, "hybrid"), book
 
     async def surroundings(self, chunk_id: str, scope: Scope, reach: int = 1) -> Passage:
@@ -302,7 +304,7 @@ class Askbook:
         """The named book, or the only one."""
         return choose_book(await self.library.books(), book_id)
 
-    async def _searchable(self, book_id: str | None) -> Book:
+    async def searchable(self, book_id: str | None) -> Book:
         """A book whose vectors the current embedder made."""
         shelved = await self.book(book_id)
         if shelved.fingerprint != str(self.embedder.fingerprint):

@@ -11,6 +11,8 @@ from askbook.config import Settings
 from askbook.errors import NotFound
 from askbook.gaps.listing import GapList, list_gaps
 from askbook.ingestion.state import IngestionState, load_state
+from askbook.retrieval.book_calibrations import BookCalibrations
+from askbook.storage.calibrations import CalibrationStore
 from askbook.storage.engine import DATABASE_FILE, open_engine
 from askbook.storage.gaps import GapStore
 from askbook.storage.library import Library
@@ -66,6 +68,18 @@ async def read_states(settings: Settings, book_id: str | None = None) -> list[In
             else "Ingest one with `askbook ingest PATH`.",
         )
     return [state for state in states if state is not None]
+
+
+async def read_calibrations(settings: Settings) -> dict[str, str]:
+    """Which calibration judges each book when its own embedder is set; works beside a running server."""
+    async with _open_database(settings) as engine:
+        store = CalibrationStore(engine)
+        return {
+            shelved.book.book_id: await BookCalibrations(store, shelved.fingerprint).describe(
+                shelved.book.book_id
+            )
+            for shelved in await Library(engine).books()
+        }
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -109,16 +109,13 @@ class ChatTurns:
         searcher: Searcher,
         judge: Judge | None,
         confidence: ConfidenceSettings,
-        calibration: Calibration,
+        calibration: Callable[[RetrievalContext], Calibration],
         tutor: "Tutor | None" = None,
-        *,
-        unjudged: Calibration | None = None,
     ) -> None:
         self._searcher = searcher
         self._judge = judge
         self._confidence = confidence
         self._calibration = calibration
-        self._unjudged = unjudged or calibration
         self._tutor = tutor
 
     @property
@@ -280,8 +277,7 @@ class ChatTurns:
 
     def _assessed(self, context: RetrievalContext) -> ConfidenceMetrics:
         """How far to trust a retrieval, by what it was made from: the judge may have been out of order."""
-        calibration = self._calibration if context.was_judged else self._unjudged
-        return assess(context, self._confidence, calibration)
+        return assess(context, self._confidence, self._calibration(context))
 
     async def _elsewhere(self, work: "_Work") -> str | None:
         """Where the book answers outside the reader's filter."""

@@ -21,10 +21,12 @@ def register(app: typer.Typer) -> None:
 
 
 def status(book: BookId = None, as_json: AsJson = False, data_dir: DataDir = None) -> int:
-    """What is indexed: lessons, chunks, when, and with which embedder."""
-    states = run(_states(settings_for(data_dir), book))
+    """What is indexed: lessons, chunks, when, with which embedder, and by what it is judged."""
+    states, calibrations = run(_states(settings_for(data_dir), book))
     if as_json:
-        documents = [_state_json(state) for state in states]
+        documents = [
+            _state_json(state) | {"calibration": calibrations[state.book_id]} for state in states
+        ]
         print_json(documents[0] if book else {"books": documents})
     else:
         for state in states:
@@ -33,6 +35,7 @@ def status(book: BookId = None, as_json: AsJson = False, data_dir: DataDir = Non
             typer.echo(f"  last full ingest {_moment(state.last_full_ingest)}")
             typer.echo(f"  last incremental update {_moment(state.last_incremental_update)}")
             typer.echo(f"  embedder {state.fingerprint}")
+            typer.echo(f"  calibration {calibrations[state.book_id]}")
         if not states:
             typer.echo("There is no book here yet. Ingest one with `askbook ingest PATH`.")
     return 0
@@ -69,10 +72,13 @@ def doctor(as_json: AsJson = False, data_dir: DataDir = None) -> int:
     return 0 if all(check.ok for check in checks) else 3
 
 
-async def _states(settings: "Settings", book: str | None) -> "list[IngestionState]":
-    from askbook.bootstrap import read_states
+async def _states(
+    settings: "Settings", book: str | None
+) -> "tuple[list[IngestionState], dict[str, str]]":
+    from askbook.bootstrap import read_calibrations, read_states
 
-    return await read_states(settings, book)
+    states = await read_states(settings, book)
+    return states, await read_calibrations(settings) if states else {}
 
 
 def _state_json(state: "IngestionState") -> dict[str, Any]:

@@ -4,7 +4,19 @@ import sys
 
 import typer
 
-from askbook.cli import ask, audit, evaluate, gaps, ingest, inspect, library, search, serve, worker
+from askbook.cli import (
+    ask,
+    audit,
+    calibrate,
+    evaluate,
+    gaps,
+    ingest,
+    inspect,
+    library,
+    search,
+    serve,
+    worker,
+)
 from askbook.cli.output import fail
 from askbook.errors import AskbookError
 
@@ -16,7 +28,19 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (ingest, search, ask, inspect, serve, worker, library, audit, gaps, evaluate):
+for group in (
+    ingest,
+    search,
+    ask,
+    inspect,
+    serve,
+    worker,
+    library,
+    audit,
+    gaps,
+    calibrate,
+    evaluate,
+):
     group.register(app)
 
 

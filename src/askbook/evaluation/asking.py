@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from askbook.bootstrap import Askbook
@@ -12,7 +13,7 @@ from askbook.evaluation.configurations import CONFIGURATIONS, DEFAULT, Configura
 from askbook.evaluation.corpus import BOOK_ID, Corpus
 from askbook.evaluation.datasets import Question
 from askbook.evaluation.metrics import Span
-from askbook.retrieval.calibration import choose_calibration
+from askbook.retrieval.calibration import calibration_for
 from askbook.retrieval.confidence import assess
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.history import Message
@@ -54,15 +55,12 @@ class Asker:
         self._corpus = corpus
         self._searchers = Searchers(askbook)
         fingerprint = str(askbook.embedder.fingerprint)
-        self._calibrations = {
-            judged: choose_calibration(fingerprint, judged=judged) for judged in (True, False)
-        }
-        judged = askbook.judge is not None
+        self._calibration = partial(calibration_for, fingerprint=fingerprint)
         self._turns = ChatTurns(
             self._searchers.of(CONFIGURATIONS[DEFAULT]),
             self._searchers.judge,
             askbook.settings.confidence,
-            self._calibrations[judged],
+            self._calibration,
             None if quoting else askbook.tutor,
         )
 
@@ -79,8 +77,7 @@ class Asker:
         top_k = self._askbook.settings.retrieval.top_k
         context = await self.search(text, chosen, top_k, history)
         latency = (time.perf_counter() - started) * 1000
-        judged = chosen.judged and self._askbook.judge is not None
-        metrics = assess(context, self._askbook.settings.confidence, self._calibrations[judged])
+        metrics = assess(context, self._askbook.settings.confidence, self._calibration(context))
         return Outcome(
             qid=question.qid,
             ranked=await self._ranked(text, chosen, history),

@@ -60,5 +60,6 @@ class Searchers:
                 self.embedder,
                 self.judge if chosen.judged else None,
                 chosen.weights or SearchWeights(settings.dense_weight, settings.sparse_weight),
+                calibrations=self._askbook.calibrations,
             )
         return self._made[chosen.name]

@@ -1,17 +1,19 @@
 """Turns one retrieval into the probability that it answers the question: a few features, one logistic.
 
 Raw cosines mean something else for every embedder, so a calibration that reads them is bound to the
-fingerprint of the embedder it was fitted with. The shipped file also holds one that reads no cosine,
-for embedders it does not know.
+fingerprint of the embedder it was fitted with. For embedders it does not know the shipped file holds
+one that reads where a cosine lies between a book's anchors, and one that reads no cosine at all.
 """
 
 import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
+from askbook.retrieval.anchors import Anchors
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.definitions import introduces, term_asked_for
 from askbook.retrieval.query import SearchResult
@@ -50,7 +52,7 @@ def rated(context: RetrievalContext, fingerprint: str) -> tuple[SearchResult, ..
             judgements=(judgement,),
             background=(result.score, *context.background[1:]),
         )
-        calibration = choose_calibration(fingerprint, judged=judgement is not None)
+        calibration = calibration_for(alone, fingerprint)
         relevance = calibration.probability(features_of(alone), calibration.prior)
         ratings.append(replace(result, relevance=relevance))
     return tuple(ratings)
@@ -59,9 +61,11 @@ def rated(context: RetrievalContext, fingerprint: str) -> tuple[SearchResult, ..
 def features_of(context: RetrievalContext) -> dict[str, float]:
     """What is known of one retrieval, as numbers."""
     scores = context.background or context.scores
+    best = scores[0] if scores else 0.0
     judgements = [judgement for judgement in context.judgements if judgement is not None]
     return {
-        "best": scores[0] if scores else 0.0,
+        "best": best,
+        "place": context.anchors.place(best) if context.anchors else 0.0,
         "standing": _standing(scores),
         "relevance": max((j.relevance for j in judgements), default=-5.0),
         "answerability": max((j.answerability for j in judgements), default=-10.0),
@@ -112,13 +116,36 @@ def shipped_calibrations() -> tuple[Calibration, ...]:
     )
 
 
-def choose_calibration(fingerprint: str, *, judged: bool) -> Calibration:
-    """The shipped calibration for this embedder, or the one that fits any."""
+def calibration_for(context: RetrievalContext, fingerprint: str) -> Calibration:
+    """The calibration that reads what this retrieval has."""
+    return choose_calibration(fingerprint, judged=context.was_judged, anchors=context.anchors)
+
+
+def choose_calibration(
+    fingerprint: str, *, judged: bool, anchors: Anchors | None = None
+) -> Calibration:
+    """The shipped calibration for this embedder; else, with a book's anchors, the one that reads them; else
+    the one that fits any."""
     for calibration in shipped_calibrations():
         reads_judge = "answerability" in calibration.features
-        if calibration.fingerprint in (fingerprint, None) and reads_judge == judged:
+        readable = anchors is not None or "place" not in calibration.features
+        if calibration.fingerprint in (fingerprint, None) and reads_judge == judged and readable:
             return calibration
     raise LookupError("The shipped calibrations cover every case.")
+
+
+def is_shipped_for(fingerprint: str) -> bool:
+    """Whether a calibration was fitted with this very embedder."""
+    return any(each.fingerprint == fingerprint for each in shipped_calibrations())
+
+
+def describe_calibration(fingerprint: str, made_at: datetime | None) -> str:
+    """Which calibration a book is judged by, in words; `made_at` is when its anchors were measured."""
+    if is_shipped_for(fingerprint):
+        return "shipped for this embedder"
+    if made_at is not None:
+        return f"calibrated for this book on {made_at:%Y-%m-%d}"
+    return "shipped for any embedder: run `askbook calibrate`"
 
 
 def _logit(p: float) -> float:

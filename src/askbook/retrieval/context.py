@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from askbook.retrieval.anchors import Anchors
 from askbook.retrieval.judging import Judgement
 from askbook.retrieval.query import SearchQuery, SearchResponse, SearchResult
 
@@ -26,6 +27,7 @@ class RetrievalContext:
     min_relevance_score: float = MIN_RELEVANCE_SCORE
     info: tuple[str, ...] = ()
     retrieved_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    anchors: Anchors | None = None
 
     @property
     def total_found(self) -> int:

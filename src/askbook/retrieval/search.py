@@ -10,6 +10,8 @@ from askbook.book import DocumentChunk, Vector
 from askbook.embedding import Embedder
 from askbook.errors import ConfigurationError, ServiceUnavailable
 from askbook.index import ChunkIndex, Hits
+from askbook.retrieval.anchors import Anchors
+from askbook.retrieval.book_calibrations import BookCalibrations
 from askbook.retrieval.calibration import rated
 from askbook.retrieval.context import MIN_RELEVANCE_SCORE, RetrievalContext
 from askbook.retrieval.followups import FollowUp, follow_up
@@ -54,6 +56,7 @@ class Searcher:
         judge: Judge | None,
         weights: SearchWeights | None = None,
         min_relevance_score: float = MIN_RELEVANCE_SCORE,
+        calibrations: BookCalibrations | None = None,
     ) -> None:
         self._library = library
         self._index = index
@@ -61,6 +64,7 @@ class Searcher:
         self._judge = judge
         self._weights = weights or SearchWeights()
         self._min_relevance_score = min_relevance_score
+        self._calibrations = calibrations
 
     async def search(self, query: SearchQuery, history: Sequence[Message] = ()) -> RetrievalContext:
         """The best chunks for a question, within its filters; the book is known to be of this embedder."""
@@ -88,9 +92,13 @@ class Searcher:
             agreement=_agreement(hits),
             min_relevance_score=self._min_relevance_score,
             info=tuple(info),
+            anchors=await self._anchors(query.book_id),
         )
         results = rated(context, str(self._embedder.fingerprint))
         return _cut(replace(context, results=results), query)
+
+    async def _anchors(self, book_id: str) -> Anchors | None:
+        return await self._calibrations.anchors(book_id) if self._calibrations else None
 
     async def _check_not_lost(self, book_id: str) -> None:
         """An empty index is told apart from a question that matches nothing."""

@@ -114,6 +114,19 @@ ingestion_jobs = Table(
     ),
 )
 
+calibrations = Table(
+    "calibrations",
+    metadata,
+    Column("book_id", String(200), primary_key=True),
+    Column("fingerprint", Text, primary_key=True),
+    Column("foreign_cosine", Float, nullable=False),
+    Column("own_cosine", Float, nullable=False),
+    Column("samples", Integer, nullable=False),
+    Column("auroc", Float, nullable=False),
+    Column("ece", Float, nullable=False),
+    Column("made_at", Moment, nullable=False),
+)
+
 gaps = Table(
     "gaps",
     metadata,

@@ -89,7 +89,7 @@ class Counting:
 def turns(found: RetrievalContext | Exception, probability: float, judge: Any = None) -> ChatTurns:
     calibration = Calibration(fingerprint=None, features=(), weights=(), intercept=0.0, prior=0.5)
     settings = ConfidenceSettings(answerable_prior=probability)  # pyright: ignore[reportCallIssue]  # by field name
-    return ChatTurns(cast(Any, Found(found)), judge, settings, calibration)
+    return ChatTurns(cast(Any, Found(found)), judge, settings, lambda _: calibration)
 
 
 async def test_a_confident_turn_is_completed() -> None:

@@ -67,7 +67,8 @@ async def books(askbook: Running) -> list[BookInfo]:
     found: list[BookInfo] = []
     for shelved in await askbook.library.books():
         lessons, chunks = await askbook.library.totals(shelved.book.book_id)
-        found.append(BookInfo.of(shelved.book, lessons, chunks))
+        calibration = await askbook.calibrations.describe(shelved.book.book_id)
+        found.append(BookInfo.of(shelved.book, lessons, chunks, calibration))
     return found
 
 

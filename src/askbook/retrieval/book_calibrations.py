@@ -1,0 +1,32 @@
+"""What was measured on each book with the embedder in use, for those who judge retrievals by it."""
+
+from askbook.retrieval.anchors import Anchors
+from askbook.retrieval.calibration import describe_calibration, is_shipped_for
+from askbook.storage.calibrations import BookCalibration, CalibrationStore
+
+
+class BookCalibrations:
+    """Reads what is stored every time: another process may have calibrated the book since."""
+
+    def __init__(self, store: CalibrationStore, fingerprint: str) -> None:
+        self._store = store
+        self.fingerprint = fingerprint
+
+    async def anchors(self, book_id: str) -> Anchors | None:
+        """The anchors of a book; none for an embedder whose own calibration is shipped and needs none."""
+        if is_shipped_for(self.fingerprint):
+            return None
+        found = await self._store.find(book_id, self.fingerprint)
+        return None if found is None else Anchors(found.foreign_cosine, found.own_cosine)
+
+    async def describe(self, book_id: str) -> str:
+        """Which calibration judges this book."""
+        found = await self._store.find(book_id, self.fingerprint)
+        return describe_calibration(self.fingerprint, None if found is None else found.made_at)
+
+    async def keep(self, made: BookCalibration) -> None:
+        await self._store.save(made)
+
+    async def forget(self, book_id: str) -> None:
+        """A book that can no longer be calibrated keeps nothing of when it could."""
+        await self._store.forget(book_id, self.fingerprint)
