@@ -3,14 +3,17 @@
 import pickle
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from askbook.bootstrap import Askbook
 from askbook.config import Settings
 from askbook.evaluation.asking import Asker, said_before
+from askbook.evaluation.calibrating import measure
 from askbook.evaluation.configurations import CONFIGURATIONS, DEFAULT
-from askbook.evaluation.corpus import Corpus, cache_beside, index_corpus, prepare_corpus
-from askbook.retrieval.context import RetrievalContext
+from askbook.evaluation.corpus import BOOK_ID, Corpus, cache_beside, index_corpus, prepare_corpus
+from askbook.retrieval.anchors import Anchors
+from askbook.retrieval.context import MIN_RELEVANCE_SCORE, RetrievalContext
 from askbook.retrieval.query import MAX_QUESTION
 from folders import Kind, RefusalSet, balanced
 
@@ -37,13 +40,11 @@ async def collect(
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{chosen.name.replace(' ', '_')}.pickle"
     kept = _load(file)
-    cache = cache_beside(settings.storage.data_dir)
-    corpus = prepare_corpus(chosen.dataset.corpus, cache, settings.embedder.model_dump_json())
-    storage = settings.storage.model_copy(update={"data_dir": corpus.data_dir})
+    corpus, own = _own(settings, chosen)
     questions = balanced(chosen.dataset.questions, limit, SEED)
     missing = [q for q in questions if q.qid not in kept]
     if missing:
-        async with Askbook(replace(settings, storage=storage)) as askbook:
+        async with Askbook(own) as askbook:
             async for _ in index_corpus(askbook, corpus):
                 pass
             asker = Asker(askbook, corpus)
@@ -70,6 +71,41 @@ async def collect(
     for question in questions:
         if question not in missing:
             yield kept[question.qid]
+
+
+async def anchors_of(settings: Settings, chosen: RefusalSet) -> Anchors:
+    """What `askbook calibrate` measures on the corpus of a set."""
+    corpus, own = _own(settings, chosen)
+    async with Askbook(own) as askbook:
+        async for _ in index_corpus(askbook, corpus):
+            pass
+        return (await measure(askbook, BOOK_ID)).anchors
+
+
+def anchored(row: Row, anchors: Anchors) -> Row:
+    """The row as if its corpus had been calibrated."""
+    return replace(
+        row, judged=_anchored(row.judged, anchors), unjudged=_anchored(row.unjudged, anchors)
+    )
+
+
+def _anchored(context: RetrievalContext, anchors: Anchors) -> RetrievalContext:
+    # What an earlier version kept lacks the fields that came since; no feature reads these.
+    return replace(
+        context,
+        anchors=anchors,
+        info=(),
+        min_relevance_score=MIN_RELEVANCE_SCORE,
+        retrieved_at=datetime.now(UTC),
+    )
+
+
+def _own(settings: Settings, chosen: RefusalSet) -> tuple[Corpus, Settings]:
+    """The set's corpus, and the settings with its own data directory."""
+    cache = cache_beside(settings.storage.data_dir)
+    corpus = prepare_corpus(chosen.dataset.corpus, cache, settings.embedder.model_dump_json())
+    storage = settings.storage.model_copy(update={"data_dir": corpus.data_dir})
+    return corpus, replace(settings, storage=storage)
 
 
 def _found(context: RetrievalContext, corpus: Corpus, gold: set[str]) -> bool:

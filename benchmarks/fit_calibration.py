@@ -19,7 +19,7 @@ from askbook.embedding.builtin import BuiltinEmbedder
 from askbook.evaluation.corpus import cache_beside
 from askbook.evaluation.metrics import auroc, ece
 from askbook.retrieval.calibration import SHIPPED, Calibration, features_of
-from collecting import Row, collect
+from collecting import Row, anchored, anchors_of, collect
 from folders import DATA, OFF_TOPIC, REPOSITORY, refusal_sets
 
 PRIOR = 0.85
@@ -29,11 +29,13 @@ PENALTY = 0.3
 FEATURES = {
     ("built-in", True): ("best", "answerability", "introduced"),
     ("built-in", False): ("best", "best_coverage"),
+    ("calibrated", True): ("place", "relevance", "answerability", "introduced"),
+    ("calibrated", False): ("place", "best_coverage"),
     ("any", True): ("relevance", "answerability", "introduced"),
     ("any", False): ("standing", "best_coverage", "agreement"),
 }
 """Few on purpose: with more, folds score better on their own kind of question and worse on others. Cosines
-mean something for the embedder they were fitted with only."""
+mean something for the embedder they were fitted with only; where they lie between a book's anchors, for any."""
 LIMITS = {"adversarial": 100, "near_miss": 150, "off_topic": 110}
 
 
@@ -114,8 +116,8 @@ def _print_report(table: Table) -> None:
     pooled: dict[str, list[bool]] = {"found": [], "off_topic": [], "near_miss": []}
     for name in dict.fromkeys(row.name for row in table.rows):
         mine = [i for i, row in enumerate(table.rows) if row.name == name]
-        folders = {_folder(table.rows[i]) for i in mine}
-        rest = [i for i, row in enumerate(table.rows) if _folder(row) not in folders]
+        folders = {folder_of(table.rows[i]) for i in mine}
+        rest = [i for i, row in enumerate(table.rows) if folder_of(row) not in folders]
         scores = table.probabilities(table.fit(rest), mine)
         labels = [table.rows[i].answerable for i in mine]
         refused = [score < LEVEL for score in scores]
@@ -144,7 +146,7 @@ def _print_report(table: Table) -> None:
     print(f"\nRefused, pooled without the adversarial set: {shares}.")
 
 
-def _folder(row: Row) -> str:
+def folder_of(row: Row) -> str:
     """The folder a row comes from."""
     if row.kind == "off_topic":
         return row.name.split(" × ")[1] if row.answerable else OFF_TOPIC
@@ -166,7 +168,10 @@ async def _collect(settings: Settings, data: Path) -> list[Row]:
     rows: list[Row] = []
     for each in refusal_sets(data):
         print(f"{each.name} …", file=sys.stderr, flush=True)
-        rows += [row async for row in collect(settings, each, LIMITS[each.kind], kept)]
+        anchors = await anchors_of(settings, each)
+        rows += [
+            anchored(row, anchors) async for row in collect(settings, each, LIMITS[each.kind], kept)
+        ]
     return rows
 
 

@@ -1,4 +1,4 @@
-"""An embedder unlike the built-in one, behind OpenAI's wire format: hashed words and letter triples, nothing learned."""
+"""Embedders unlike the built-in one, behind OpenAI's wire format: hashed words or letters, nothing learned."""
 
 import base64
 import hashlib
@@ -6,10 +6,10 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import uvicorn
@@ -20,12 +20,12 @@ from askbook.book import Vector
 from askbook.config import Settings
 from askbook.retrieval.terms import content_terms
 
-MODEL = "hashing"
 DIMENSION = 256
+Features: TypeAlias = Callable[[str], Iterator[tuple[str, float]]]
 
 
 @contextmanager
-def hashing_embedder(settings: Settings) -> Generator[Settings]:
+def hashing_embedder(settings: Settings, model: str) -> Generator[Settings]:
     """The same settings, but for an embedder that is served here while they are in use."""
     server = uvicorn.Server(
         uvicorn.Config(_application(), port=0, log_config=None, access_log=False)
@@ -37,7 +37,7 @@ def hashing_embedder(settings: Settings) -> Generator[Settings]:
     port = server.servers[0].sockets[0].getsockname()[1]
     chosen = {
         "embedder": "openai",
-        "openai_embedding_model": MODEL,
+        "openai_embedding_model": model,
         "openai_embedding_dimensions": DIMENSION,
     }
     reached = {
@@ -53,20 +53,31 @@ def hashing_embedder(settings: Settings) -> Generator[Settings]:
     thread.join()
 
 
-def vector_of(text: str) -> Vector:
-    """The sum of its features' directions: words count most, triples of letters join their forms."""
+def vector_of(text: str, features: Features) -> Vector:
+    """The sum of its features' directions."""
     total = np.zeros(DIMENSION, np.float32)
-    for feature, count in Counter(_features(text)).items():
-        weight = 1.0 if feature.startswith("=") else 0.3
+    for (feature, weight), count in Counter(features(text)).items():
         total += weight * (1.0 + math.log(count)) * _direction(feature)
+    if not total.any():
+        total += _direction(text)
     return (total / (float(np.linalg.norm(total)) or 1.0)).astype(np.float32)
 
 
-def _features(text: str) -> Iterator[str]:
+def _words(text: str) -> Iterator[tuple[str, float]]:
+    """Words count most; triples of letters join their forms."""
     for term in content_terms(text):
-        yield f"={term}"
+        yield f"={term}", 1.0
         padded = f"^{term}$"
-        yield from (padded[i : i + 3] for i in range(len(padded) - 2))
+        yield from ((padded[i : i + 3], 0.3) for i in range(len(padded) - 2))
+
+
+def _letters(text: str) -> Iterator[tuple[str, float]]:
+    """Four letters in a row, wherever they stand, of common words as of others."""
+    run = " ".join(text.casefold().split())
+    yield from ((run[i : i + 4], 1.0) for i in range(max(1, len(run) - 3)))
+
+
+MODELS: dict[str, Features] = {"hashed-words": _words, "hashed-letters": _letters}
 
 
 def _direction(feature: str) -> Vector:
@@ -83,12 +94,15 @@ def _application() -> FastAPI:
 
     def embeddings(body: dict[str, Any]) -> dict[str, Any]:
         texts: list[str] = body["input"]
-        encoded = (base64.b64encode(vector_of(text).tobytes()).decode() for text in texts)
+        encoded = (
+            base64.b64encode(vector_of(text, MODELS[body["model"]]).tobytes()).decode()
+            for text in texts
+        )
         data = [
             {"object": "embedding", "index": n, "embedding": each} for n, each in enumerate(encoded)
         ]
         usage = {"prompt_tokens": len(texts), "total_tokens": len(texts)}
-        return {"object": "list", "data": data, "model": MODEL, "usage": usage}
+        return {"object": "list", "data": data, "model": body["model"], "usage": usage}
 
     app.post("/v1/embeddings")(embeddings)
     return app

@@ -49,7 +49,7 @@ class Calibrated:
     def to_json(self) -> dict[str, Any]:
         made = asdict(self.calibration) if self.calibration else dict[str, Any]()
         moment = self.calibration.made_at.isoformat() if self.calibration else None
-        names = ("foreign_cosine", "own_cosine", "auroc", "ece")
+        names = ("foreign_cosine", "own_cosine", "spread", "auroc", "ece")
         return {
             "book_id": self.book_id,
             "fingerprint": self.fingerprint,
@@ -77,7 +77,7 @@ class Measured:
 
     @property
     def anchors(self) -> Anchors:
-        return Anchors.between(_best(self.foreign), _best(self.own))
+        return Anchors.of(_best(self.foreign), _best(self.own))
 
     @property
     def separation(self) -> float:
@@ -162,6 +162,7 @@ def _judged(askbook: Askbook, book_id: str, measured: Measured) -> BookCalibrati
         fingerprint=fingerprint,
         foreign_cosine=anchors.foreign,
         own_cosine=anchors.own,
+        spread=anchors.spread,
         samples=measured.samples,
         auroc=auroc(scores, labels) or 0.0,
         ece=ece(scores, labels, prior) or 0.0,

@@ -17,7 +17,9 @@ class BookCalibrations:
         if is_shipped_for(self.fingerprint):
             return None
         found = await self._store.find(book_id, self.fingerprint)
-        return None if found is None else Anchors(found.foreign_cosine, found.own_cosine)
+        if found is None:
+            return None
+        return Anchors(found.foreign_cosine, found.own_cosine, found.spread)
 
     async def describe(self, book_id: str) -> str:
         """Which calibration judges this book."""

@@ -12,7 +12,7 @@ from askbook.storage.tables import books, calibrations
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BookCalibration:
-    """The usual best cosine of foreign questions and of the book's own, and how well they come apart.
+    """The usual best cosine of foreign questions and of the book's own, and how far they scatter.
 
     `auroc` and `ece` are of the questions made from the book: they say whether calibrating worked,
     not how well readers' questions are judged.
@@ -22,6 +22,7 @@ class BookCalibration:
     fingerprint: str
     foreign_cosine: float
     own_cosine: float
+    spread: float
     samples: int
     auroc: float
     ece: float

@@ -121,6 +121,7 @@ calibrations = Table(
     Column("fingerprint", Text, primary_key=True),
     Column("foreign_cosine", Float, nullable=False),
     Column("own_cosine", Float, nullable=False),
+    Column("spread", Float, nullable=False),
     Column("samples", Integer, nullable=False),
     Column("auroc", Float, nullable=False),
     Column("ece", Float, nullable=False),

@@ -14,6 +14,7 @@ def upgrade() -> None:
         sa.Column("fingerprint", sa.Text(), nullable=False),
         sa.Column("foreign_cosine", sa.Float(), nullable=False),
         sa.Column("own_cosine", sa.Float(), nullable=False),
+        sa.Column("spread", sa.Float(), nullable=False),
         sa.Column("samples", sa.Integer(), nullable=False),
         sa.Column("auroc", sa.Float(), nullable=False),
         sa.Column("ece", sa.Float(), nullable=False),

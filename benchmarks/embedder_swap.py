@@ -1,0 +1,160 @@
+"""Changes the embedder and nothing else: how much do refusals of foreign questions move, calibrated and by fixed cosines?
+
+Balanced refusal accuracy is the mean of two shares: answerable questions that are answered, and foreign ones that are
+declined. "Left out" means fitted without any row of the folders it is scored on; the shipped ones saw them, with the
+built-in embedder.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from askbook.config import ConfidenceSettings, Settings, load_settings
+from askbook.evaluation.corpus import cache_beside
+from askbook.retrieval.calibration import Calibration, choose_calibration
+from askbook.retrieval.confidence import assess
+from askbook.retrieval.context import RetrievalContext
+from collecting import Row, anchored, anchors_of, collect
+from fit_calibration import FEATURES, LIMITS, Table, folder_of
+from folders import DATA, REPOSITORY, RefusalSet, refusal_sets
+from hashing_server import MODELS, hashing_embedder
+
+BOOKS = ("robotics_docusaurus", "rust_book", "robotics_course", "hf_deep_rl_mdx")
+BUILTIN = "built-in"
+UNKNOWN = "an embedder that nothing is shipped for"
+
+Decision = Callable[[Row], bool]
+"""Whether a row would be answered."""
+
+
+def main() -> None:
+    options = _options()
+    settings = load_settings(data_dir=options.data_dir)
+    sets = list(refusal_sets(options.data))
+    chosen = [each for each in sets if each.name.removeprefix("off_topic × ") in options.books]
+    rows = {BUILTIN: asyncio.run(_rows(settings, chosen, "calibration"))}
+    for model in options.models:
+        with hashing_embedder(settings, model) as other:
+            rows[model] = asyncio.run(_rows(other, chosen, f"calibration-{model}"))
+    labelled = asyncio.run(_rows(settings, sets, "calibration"))
+    for judged in (True, False):
+        _print_table(rows, labelled, settings.confidence, judged)
+
+
+async def _rows(settings: Settings, sets: Sequence[RefusalSet], folder: str) -> list[Row]:
+    kept = cache_beside(settings.storage.data_dir) / folder
+    rows: list[Row] = []
+    for each in sets:
+        print(f"{settings.embedder.embedder}: {each.name} …", file=sys.stderr, flush=True)
+        anchors = await anchors_of(settings, each)
+        found = collect(settings, each, LIMITS[each.kind], kept)
+        rows += [anchored(row, anchors) async for row in found]
+    return rows
+
+
+def _print_table(
+    rows: dict[str, list[Row]],
+    labelled: Sequence[Row],
+    confidence: ConfidenceSettings,
+    judged: bool,
+) -> None:
+    names = list(rows)
+    print(f"\n## {'With' if judged else 'Without'} judge: balanced refusal accuracy\n")
+    print(f"| policy | {' | '.join(names)} | moves by |")
+    print("|---|" + "---|" * (len(names) + 1))
+    cut = _best_cut(rows[BUILTIN], judged)
+    policies: dict[str, Callable[[str], Decision]] = {
+        "calibrated, shipped": lambda name: _shipped(name, confidence, judged),
+        "calibrated, left out": lambda name: _left_out(name, labelled, confidence, judged),
+        "no `askbook calibrate`": lambda _: _free(confidence, judged),
+        "threshold 0.7 / 0.75 / 0.85": lambda _: _threshold(confidence, judged),
+        f"best cosine ≥ {cut:.2f}, the best cut for {BUILTIN}": lambda _: _cosine(cut, judged),
+    }
+    for policy, decision in policies.items():
+        figures = [_balanced(rows[name], decision(name)) for name in names]
+        moves = 100 * max(abs(f[0] - figures[0][0]) for f in figures)
+        cells = " | ".join(f"{100 * b:.1f} ({100 * a:.0f} / {100 * d:.0f})" for b, a, d in figures)
+        print(f"| {policy} | {cells} | {moves:.1f} |")
+    print("\nIn brackets: % of answerable answered / % of foreign declined.")
+
+
+def _balanced(rows: Sequence[Row], answers: Decision) -> tuple[float, float, float]:
+    answered = np.mean([answers(row) for row in rows if row.answerable])
+    declined = np.mean([not answers(row) for row in rows if not row.answerable])
+    return float(answered + declined) / 2, float(answered), float(declined)
+
+
+def _shipped(name: str, confidence: ConfidenceSettings, judged: bool) -> Decision:
+    fingerprint = _fingerprint(name)
+
+    def answers(row: Row) -> bool:
+        context = _context(row, judged)
+        chosen = choose_calibration(fingerprint, judged=judged, anchors=context.anchors)
+        return assess(context, confidence, chosen).should_answer
+
+    return answers
+
+
+def _left_out(
+    name: str, labelled: Sequence[Row], confidence: ConfidenceSettings, judged: bool
+) -> Decision:
+    """The same features as the shipped one reads, fitted with the built-in embedder on other folders."""
+    kind = "built-in" if name == BUILTIN else "calibrated"
+    table = Table(labelled, FEATURES[kind, judged], judged)
+    fits: dict[str, Calibration] = {}
+
+    def answers(row: Row) -> bool:
+        if row.name not in fits:
+            mine = {folder_of(each) for each in labelled if each.name == row.name}
+            rest = [i for i, each in enumerate(labelled) if folder_of(each) not in mine]
+            fits[row.name] = table.fit(rest)
+        return assess(_context(row, judged), confidence, fits[row.name]).should_answer
+
+    return answers
+
+
+def _free(confidence: ConfidenceSettings, judged: bool) -> Decision:
+    chosen = choose_calibration(UNKNOWN, judged=judged)
+    return lambda row: assess(_context(row, judged), confidence, chosen).should_answer
+
+
+def _threshold(confidence: ConfidenceSettings, judged: bool) -> Decision:
+    fixed = confidence.model_copy(update={"policy": "threshold"})
+    chosen = choose_calibration(UNKNOWN, judged=judged)
+    return lambda row: assess(_context(row, judged), fixed, chosen).should_answer
+
+
+def _cosine(cut: float, judged: bool) -> Decision:
+    return lambda row: max(_context(row, judged).background, default=0.0) >= cut
+
+
+def _best_cut(rows: Sequence[Row], judged: bool) -> float:
+    cuts = [step / 100 for step in range(30, 100)]
+    return max(cuts, key=lambda cut: _balanced(rows, _cosine(cut, judged))[0])
+
+
+def _context(row: Row, judged: bool) -> RetrievalContext:
+    return row.judged if judged else row.unjudged
+
+
+def _fingerprint(name: str) -> str:
+    from askbook.embedding.builtin import BuiltinEmbedder
+
+    return str(BuiltinEmbedder().fingerprint) if name == BUILTIN else UNKNOWN
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA, help="where the dataset folders are")
+    parser.add_argument("--data-dir", type=Path, default=REPOSITORY / ".askbook")
+    parser.add_argument("--books", nargs="+", default=list(BOOKS[:2]), choices=BOOKS)
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
