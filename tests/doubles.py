@@ -9,6 +9,7 @@ import numpy as np
 
 from askbook.book import Vector
 from askbook.embedding import Fingerprint
+from askbook.retrieval.terms import content_terms
 
 DIMENSION = 32
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -17,8 +18,9 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 class NullEmbedder:
     """Unit vectors seeded by the text's hash; remembers every text it was given."""
 
-    def __init__(self, name: str = "null") -> None:
+    def __init__(self, name: str = "null", dimension: int = DIMENSION) -> None:
         self._name = name
+        self._dimension = dimension
         self.texts: list[str] = []
         self.calls = 0
         self.fail_after: int | None = None
@@ -26,7 +28,7 @@ class NullEmbedder:
 
     @property
     def fingerprint(self) -> Fingerprint:
-        return Fingerprint(name=self._name, dimension=DIMENSION, revision="1")
+        return Fingerprint(name=self._name, dimension=self._dimension, revision="1")
 
     async def embed_query(self, text: str) -> Vector:
         return self.vector_of(text)
@@ -49,5 +51,17 @@ class NullEmbedder:
         """The same text and name always give the same direction."""
         digest = hashlib.sha256(f"{self._name}\n{text}".encode("utf-8", "surrogatepass")).digest()
         seed = int.from_bytes(digest[:8], "big")
-        vector = np.random.default_rng(seed).standard_normal(DIMENSION).astype(np.float32)
+        vector = np.random.default_rng(seed).standard_normal(self._dimension).astype(np.float32)
         return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+class WordEmbedder(NullEmbedder):
+    """Texts that share words point the same way, the more the nearer."""
+
+    def __init__(self, name: str = "words") -> None:
+        super().__init__(name, 256)
+
+    def vector_of(self, text: str) -> Vector:
+        words = [NullEmbedder.vector_of(self, term) for term in content_terms(text) or [text]]
+        total = np.sum(words, axis=0)
+        return (total / np.linalg.norm(total)).astype(np.float32)

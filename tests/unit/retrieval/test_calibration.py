@@ -1,11 +1,13 @@
 """From one retrieval to the probability that it answers. Pure."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from askbook.retrieval.anchors import Anchors
 from askbook.retrieval.calibration import (
     Calibration,
     choose_calibration,
@@ -127,6 +129,26 @@ def test_the_shipped_calibrations_read_features_that_exist() -> None:
         assert set(shipped.features) <= known
         assert len(shipped.features) == len(shipped.weights)
         assert 0 < shipped.prior < 1
+
+
+@pytest.mark.parametrize("judged", [True, False])
+def test_the_embedders_own_calibration_goes_before_anchors_and_these_before_none(
+    judged: bool,
+) -> None:
+    anchors = Anchors(0.2, 0.4, 0.05)
+    own = choose_calibration(BUILTIN, judged=judged, anchors=anchors)
+    assert own == choose_calibration(BUILTIN, judged=judged)
+    assert own.fingerprint == BUILTIN
+    assert "place" in choose_calibration("other", judged=judged, anchors=anchors).features
+    assert "place" not in choose_calibration("other", judged=judged).features
+
+
+def test_the_place_is_read_where_there_are_anchors() -> None:
+    context = make_context((0.3,))
+    assert features_of(context)["place"] == 0.0
+    anchored = replace(context, anchors=Anchors(0.2, 0.4, 0.05))
+    assert features_of(anchored)["place"] == pytest.approx(0.0)
+    assert features_of(replace(anchored, background=(0.4,)))["place"] == pytest.approx(2.0)
 
 
 def test_a_calibration_for_any_embedder_reads_no_cosine() -> None:
