@@ -82,14 +82,14 @@ async def anchors_of(settings: Settings, chosen: RefusalSet) -> Anchors:
         return (await measure(askbook, BOOK_ID)).anchors
 
 
-def anchored(row: Row, anchors: Anchors) -> Row:
+def anchored(row: Row, anchors: Anchors | None) -> Row:
     """The row as if its corpus had been calibrated."""
     return replace(
         row, judged=_anchored(row.judged, anchors), unjudged=_anchored(row.unjudged, anchors)
     )
 
 
-def _anchored(context: RetrievalContext, anchors: Anchors) -> RetrievalContext:
+def _anchored(context: RetrievalContext, anchors: Anchors | None) -> RetrievalContext:
     # What an earlier version kept lacks the fields that came since; no feature reads these.
     return replace(
         context,

@@ -9,12 +9,15 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from askbook.bootstrap.logs import configure_logs
 from askbook.config import ConfidenceSettings, Settings, load_settings
 from askbook.evaluation.corpus import cache_beside
+from askbook.retrieval.anchors import Anchors
 from askbook.retrieval.calibration import Calibration, choose_calibration
 from askbook.retrieval.confidence import assess
 from askbook.retrieval.context import RetrievalContext
@@ -25,6 +28,8 @@ from hashing_server import MODELS, hashing_embedder
 
 BOOKS = ("robotics_docusaurus", "rust_book", "robotics_course", "hf_deep_rl_mdx")
 BUILTIN = "built-in"
+RESCALED = "built-in, other scale"
+"""The same vectors with a constant added: cosines become (1 + cosine) / 2, the order stays. It is computed, not served."""
 UNKNOWN = "an embedder that nothing is shipped for"
 
 Decision = Callable[[Row], bool]
@@ -33,6 +38,7 @@ Decision = Callable[[Row], bool]
 
 def main() -> None:
     options = _options()
+    configure_logs()
     settings = load_settings(data_dir=options.data_dir)
     sets = list(refusal_sets(options.data))
     chosen = [each for each in sets if each.name.removeprefix("off_topic × ") in options.books]
@@ -40,17 +46,23 @@ def main() -> None:
     for model in options.models:
         with hashing_embedder(settings, model) as other:
             rows[model] = asyncio.run(_rows(other, chosen, f"calibration-{model}"))
-    labelled = asyncio.run(_rows(settings, sets, "calibration"))
+    rows[RESCALED] = [_rescaled(row) for row in rows[BUILTIN]]
+    labelled = asyncio.run(_rows(settings, sets, "calibration", always=True))
     for judged in (True, False):
         _print_table(rows, labelled, settings.confidence, judged)
 
 
-async def _rows(settings: Settings, sets: Sequence[RefusalSet], folder: str) -> list[Row]:
+async def _rows(
+    settings: Settings, sets: Sequence[RefusalSet], folder: str, *, always: bool = False
+) -> list[Row]:
     kept = cache_beside(settings.storage.data_dir) / folder
     rows: list[Row] = []
     for each in sets:
         print(f"{settings.embedder.embedder}: {each.name} …", file=sys.stderr, flush=True)
-        anchors = await anchors_of(settings, each)
+        measured = await anchors_of(settings, each)
+        anchors = measured if always or measured.are_clear else None
+        note = f"{measured.distance:.1f} spreads between foreign and own questions"
+        print(f"  {note}{'' if anchors else ': not calibrated'}", file=sys.stderr, flush=True)
         found = collect(settings, each, LIMITS[each.kind], kept)
         rows += [anchored(row, anchors) async for row in found]
     return rows
@@ -103,16 +115,16 @@ def _left_out(
     name: str, labelled: Sequence[Row], confidence: ConfidenceSettings, judged: bool
 ) -> Decision:
     """The same features as the shipped one reads, fitted with the built-in embedder on other folders."""
-    kind = "built-in" if name == BUILTIN else "calibrated"
-    table = Table(labelled, FEATURES[kind, judged], judged)
-    fits: dict[str, Calibration] = {}
+    fits: dict[tuple[str, str], Calibration] = {}
 
     def answers(row: Row) -> bool:
-        if row.name not in fits:
+        context = _context(row, judged)
+        kind = "built-in" if name == BUILTIN else "calibrated" if context.anchors else "any"
+        if (row.name, kind) not in fits:
             mine = {folder_of(each) for each in labelled if each.name == row.name}
             rest = [i for i, each in enumerate(labelled) if folder_of(each) not in mine]
-            fits[row.name] = table.fit(rest)
-        return assess(_context(row, judged), confidence, fits[row.name]).should_answer
+            fits[row.name, kind] = Table(labelled, FEATURES[kind, judged], judged).fit(rest)
+        return assess(context, confidence, fits[row.name, kind]).should_answer
 
     return answers
 
@@ -135,6 +147,20 @@ def _cosine(cut: float, judged: bool) -> Decision:
 def _best_cut(rows: Sequence[Row], judged: bool) -> float:
     cuts = [step / 100 for step in range(30, 100)]
     return max(cuts, key=lambda cut: _balanced(rows, _cosine(cut, judged))[0])
+
+
+def _rescaled(row: Row) -> Row:
+    return replace(row, judged=_rescale(row.judged), unjudged=_rescale(row.unjudged))
+
+
+def _rescale(context: RetrievalContext) -> RetrievalContext:
+    found = context.anchors
+    return replace(
+        context,
+        results=tuple(replace(r, score=(1 + r.score) / 2) for r in context.results),
+        background=tuple((1 + score) / 2 for score in context.background),
+        anchors=found and Anchors((1 + found.foreign) / 2, (1 + found.own) / 2, found.spread / 2),
+    )
 
 
 def _context(row: Row, judged: bool) -> RetrievalContext:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from askbook.bootstrap import Askbook
 from askbook.evaluation.configurations import CONFIGURATIONS, Searchers
 from askbook.evaluation.metrics import auroc, ece
-from askbook.retrieval.anchors import Anchors
+from askbook.retrieval.anchors import LEAST_DISTANCE, Anchors
 from askbook.retrieval.book_questions import (
     BookQuestion,
     choose_chunks,
@@ -29,8 +29,6 @@ from askbook.storage.calibrations import BookCalibration
 R = TypeVar("R")
 
 FEWEST_QUESTIONS = 20
-LEAST_AUROC = 0.75
-"""An embedder that tells the book's own questions from foreign ones less often has no scale to measure."""
 FOUND, USED = 30, 5
 AT_ONCE = 4
 
@@ -78,13 +76,6 @@ class Measured:
     @property
     def anchors(self) -> Anchors:
         return Anchors.of(_best(self.foreign), _best(self.own))
-
-    @property
-    def separation(self) -> float:
-        """How often a question of the book finds a higher cosine than a foreign one."""
-        scores = (*_best(self.own), *_best(self.foreign))
-        labels = [True] * len(self.own) + [False] * len(self.foreign)
-        return auroc(scores, labels) or 0.0
 
 
 async def calibrate(askbook: Askbook, book_id: str | None = None) -> Calibrated:
@@ -138,10 +129,11 @@ def _shortfall(measured: Measured) -> str | None:
             f"The book is too small to calibrate: {len(measured.own)} questions can be made from it, "
             f"{FEWEST_QUESTIONS} are needed."
         )
-    if measured.separation < LEAST_AUROC:
+    anchors = measured.anchors
+    if not anchors.are_clear:
         return (
-            "The embedder hardly tells this book's questions from foreign ones "
-            f"(AUROC {measured.separation:.2f}, at least {LEAST_AUROC} is needed)."
+            "The embedder tells this book's questions too badly from foreign ones: they lie "
+            f"{max(0.0, anchors.distance):.1f} spreads apart, {LEAST_DISTANCE} are needed."
         )
     return None
 

@@ -7,6 +7,9 @@ from statistics import median, quantiles
 
 NARROWEST = 0.005
 FARTHEST = 6.0
+LEAST_DISTANCE = 3.0
+"""Readers' questions lie between the two; where these are nearer, an answerable one looks foreign too often, and
+the calibrations that read no cosine refuse better (`benchmarks/embedder_swap.py`)."""
 DEVIATIONS_BETWEEN_QUARTILES = 1.349
 
 
@@ -25,10 +28,20 @@ class Anchors:
         spread = sqrt((_spread(foreign) ** 2 + _spread(own) ** 2) / 2)
         return cls(median(foreign), median(own), max(NARROWEST, spread))
 
+    @property
+    def distance(self) -> float:
+        """How many spreads lie between the two."""
+        return (self.own - self.foreign) / self.spread
+
+    @property
+    def are_clear(self) -> bool:
+        """Whether cosines tell enough in this book to be read at all."""
+        return self.distance >= LEAST_DISTANCE
+
     def place(self, cosine: float) -> float:
         """How far a cosine lies above the middle between the two, in units of their spread.
 
-        No embedder's scale is left in it, and one that tells the two kinds badly apart counts for little.
+        No embedder's scale is left in it.
         """
         middle = (self.foreign + self.own) / 2
         return min(FARTHEST, max(-FARTHEST, (cosine - middle) / self.spread))

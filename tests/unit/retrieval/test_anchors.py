@@ -36,6 +36,12 @@ def test_an_embedder_that_scatters_more_counts_for_less() -> None:
     assert abs(shaky.place(shaky.own)) < abs(steady.place(steady.own))
 
 
+def test_anchors_that_nearly_touch_are_not_clear() -> None:
+    assert Anchors(0.60, 0.80, 0.05).are_clear
+    assert not Anchors(0.60, 0.70, 0.05).are_clear
+    assert not Anchors(0.70, 0.60, 0.01).are_clear
+
+
 def test_a_few_foreign_questions_that_the_book_answers_hardly_matter() -> None:
     """A cookery book among questions of which some are about cooking."""
     usual = Anchors.of(FOREIGN, OWN)
