@@ -214,10 +214,9 @@ async def test_a_reader_who_goes_away_cancels_the_model_call(model: ChatServer) 
 async def test_a_client_who_goes_away_cancels_the_model_call(model: ChatServer) -> None:
     model.script = [Say(f"{TRUE} " + "More and more. " * 500, pace=0.02)]
     async with turns_over(model.url) as turns:
-        running: Any = SimpleNamespace(stream=lambda *_, **__: turns.stream(QUERY, BOOK))
-        body: Any = event_stream(
-            chat._events(ChatRequest.model_validate({"message": "What?"}), running)
-        ).body_iterator
+        running: Any = SimpleNamespace(converse=lambda *_, **__: turns.stream(QUERY, BOOK))
+        request = ChatRequest.model_validate({"message": "What?"})
+        body: Any = event_stream(chat._events(request, running, "local")).body_iterator
         async for event in body:
             if event.startswith(b"event: sentence"):
                 break

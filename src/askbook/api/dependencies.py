@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Request
 
 from askbook.bootstrap import Askbook
+from askbook.conversations import LOCAL
 from askbook.errors import Forbidden
 
 _FORWARDING = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
@@ -14,6 +15,11 @@ _FORWARDING = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-
 
 def running_askbook(request: Request) -> Askbook:
     return request.app.state.askbook
+
+
+def session_owner() -> str:
+    """Whose conversations a caller sees; without keys all callers are one."""
+    return LOCAL
 
 
 def local_admin(request: Request) -> None:
@@ -47,4 +53,5 @@ def _is_loopback(host: str | None) -> bool:
 
 
 Running = Annotated[Askbook, Depends(running_askbook)]
+Owner = Annotated[str, Depends(session_owner)]
 LocalAdmin = Depends(local_admin)

@@ -1,6 +1,6 @@
 """Request and response bodies. What enters is validated here, once."""
 
-import uuid
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,10 +10,15 @@ from askbook.agent.response import DISPLAY_LENGTH, AgentResponse, Citation
 from askbook.book import Book, HardwareTier, ProficiencyLevel, TeachingLayer
 from askbook.bootstrap import Scope
 from askbook.chat.turn import MAX_SELECTION
+from askbook.conversations import History, Message, Retrieval, check_session_id
+from askbook.conversations.thread import MAX_METADATA
+from askbook.errors import InvalidInput
 from askbook.retrieval.confidence import ConfidenceLevel
 from askbook.retrieval.query import SearchMode, SearchResult
+from askbook.storage.conversations import ConversationThread
 
-MAX_METADATA = 50
+METADATA_LENGTH = 10_000
+METADATA_DEPTH = 8
 
 
 class _Body(BaseModel):
@@ -56,12 +61,19 @@ class ChatRequest(_Body):
         if value is None:
             return None
         try:
-            parsed = uuid.UUID(value)
-        except ValueError as error:
+            return check_session_id(value)
+        except InvalidInput as error:
             raise ValueError("must be a UUID v4") from error
-        if parsed.version != 4:
-            raise ValueError("must be a UUID v4")
-        return str(parsed)
+
+    @field_validator("metadata")
+    @classmethod
+    def _small(cls, value: dict[str, Any]) -> dict[str, Any]:
+        if _is_deep(value, METADATA_DEPTH):
+            raise ValueError(f"must not be nested deeper than {METADATA_DEPTH}")
+        # NaN and infinities, which Python reads, are no JSON and raise a ValueError.
+        if len(json.dumps(value, allow_nan=False, ensure_ascii=False)) > METADATA_LENGTH:
+            raise ValueError(f"must not be longer than {METADATA_LENGTH} characters")
+        return value
 
     @property
     def scope(self) -> Scope:
@@ -205,6 +217,76 @@ class ChatResponse(BaseModel):
         )
 
 
+class MessageBody(BaseModel):
+    """What was said; `confidence` is that of an answer."""
+
+    role: str
+    content: str
+    timestamp: str
+    confidence: float | None
+
+    @classmethod
+    def of(cls, message: Message) -> "MessageBody":
+        return cls(
+            role=message.role,
+            content=message.content,
+            timestamp=iso(message.timestamp),
+            confidence=message.confidence,
+        )
+
+
+class RetrievalBody(BaseModel):
+    """A retrieval of a session."""
+
+    tool_name: str
+    query: str
+    results_count: int
+    avg_similarity: float
+    filter_applied: str | None
+    timestamp: str
+
+    @classmethod
+    def of(cls, retrieval: Retrieval) -> "RetrievalBody":
+        values: dict[str, Any] = {name: getattr(retrieval, name) for name in cls.model_fields}
+        values["timestamp"] = iso(retrieval.timestamp)
+        return cls(**values)
+
+
+class SessionInfo(BaseModel):
+    """A conversation without its messages."""
+
+    session_id: str
+    book_id: str
+    turn_count: int
+    topic_summary: str | None
+    metadata: dict[str, Any]
+    created_at: str
+    updated_at: str
+    archived_at: str | None
+
+    @classmethod
+    def of(cls, thread: ConversationThread) -> "SessionInfo":
+        return cls(**_session(thread))
+
+
+class SessionHistory(SessionInfo):
+    """A conversation: its newest messages, or all of them, and how many it has put aside."""
+
+    messages: list[MessageBody]
+    archived_count: int
+    retrieval_history: list[RetrievalBody]
+
+    @classmethod
+    def of_history(cls, history: History) -> "SessionHistory":
+        spoken = (*history.earlier, *history.messages)
+        return cls(
+            **_session(history.thread),
+            messages=[MessageBody.of(message) for message in spoken],
+            archived_count=history.archived_count,
+            retrieval_history=[RetrievalBody.of(r) for r in history.retrieval_history],
+        )
+
+
 class BookInfo(BaseModel):
     book_id: str
     title: str
@@ -237,5 +319,30 @@ class Info(BaseModel):
 
 
 def iso_now() -> str:
-    """The time as ISO 8601 with milliseconds and Z."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return iso(datetime.now(UTC))
+
+
+def iso(moment: datetime) -> str:
+    """A time as ISO 8601 with milliseconds and Z."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _session(thread: ConversationThread) -> dict[str, Any]:
+    return {
+        "session_id": thread.thread_id,
+        "book_id": thread.book_id,
+        "turn_count": thread.turn_count,
+        "topic_summary": thread.topic_summary,
+        "metadata": dict(thread.metadata),
+        "created_at": iso(thread.created_at),
+        "updated_at": iso(thread.updated_at),
+        "archived_at": iso(thread.archived_at) if thread.archived_at else None,
+    }
+
+
+def _is_deep(value: Any, room: int) -> bool:
+    """Whether a JSON value is nested deeper than `room`."""
+    if not isinstance(value, dict | list):
+        return False
+    inner: Any = value.values() if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]  # JSON
+    return room == 0 or any(_is_deep(item, room - 1) for item in inner)

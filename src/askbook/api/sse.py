@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 
 from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
@@ -46,6 +46,8 @@ async def _kept_alive(events: AsyncIterator[bytes], keep_alive: float) -> AsyncI
             following.cancel()
             with suppress(asyncio.CancelledError, Exception):
                 await following
+        if isinstance(events, AsyncGenerator):
+            await events.aclose()
 
 
 async def _next(events: AsyncIterator[bytes]) -> bytes | None:

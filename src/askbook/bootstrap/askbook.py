@@ -1,7 +1,8 @@
 """A running askbook: opens its parts, and offers what the front ends and programs need."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +23,7 @@ from askbook.bootstrap.parts import (
 from askbook.bootstrap.scope import Scope, choose_book
 from askbook.chat import ChatTurns, TurnEnded, TurnEvent
 from askbook.config import Settings, load_settings
+from askbook.conversations import LOCAL, Conversations, Retrieval
 from askbook.embedding import Embedder
 from askbook.errors import EmbedderMismatch, IllegalTransition, InvalidInput, NotFound
 from askbook.gaps.recording import GapRecorder
@@ -36,6 +38,7 @@ from askbook.retrieval.query import SearchMode, SearchQuery, check_question
 from askbook.retrieval.search import Searcher, SearchWeights
 from askbook.retrieval.terms import content_terms
 from askbook.storage.calibrations import CalibrationStore
+from askbook.storage.conversations import DatabaseConversations
 from askbook.storage.directory import DataDirectory
 from askbook.storage.engine import open_engine
 from askbook.storage.gaps import GapStore
@@ -99,6 +102,7 @@ class Askbook:
         )
         self.gaps = GapStore(self._engine)
         self._recorder = GapRecorder(self.gaps)
+        self.conversations = Conversations(DatabaseConversations(self._engine))
         self.tutor = make_tutor(self.settings, self.searcher, self.judge, self._given_model)
         self.turns = ChatTurns(
             self.searcher,
@@ -249,6 +253,63 @@ class Askbook:
                 if complete and isinstance(event, TurnEnded):
                     self._note_gap(event, text)
                 yield event
+
+    async def converse(
+        self,
+        text: str,
+        session_id: str,
+        scope: Scope | None = None,
+        *,
+        owner: str = LOCAL,
+        top_k: int | None = None,
+        selected_text: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> AsyncGenerator[TurnEvent]:
+        """A turn of a session: it knows what was said, and is kept before its end is told.
+
+        The turns of one session follow each other; one that is broken off leaves nothing.
+        """
+        asked = Message(role="user", content=text)
+        async with self.conversations.turn(session_id, owner, metadata) as dialogue:
+            scope = scope or Scope()
+            scope = replace(scope, book_id=dialogue.book(scope.book_id))
+            turn = self.stream(
+                text, scope, top_k=top_k, history=dialogue.history, selected_text=selected_text
+            )
+            async with aclosing(turn) as events:
+                async for event in events:
+                    if isinstance(event, TurnEnded):
+                        response = event.response
+                        retrieval = Retrieval(
+                            query=text,
+                            results_count=response.retrieval_count,
+                            avg_similarity=response.metrics.average_similarity,
+                            timestamp=asked.timestamp,
+                            filter_applied=event.filter_applied,
+                        )
+                        await dialogue.append(
+                            asked,
+                            response.answer,
+                            book_id=response.book_id,
+                            confidence=response.confidence,
+                            retrievals=(retrieval,),
+                        )
+                    yield event
+
+    async def check_turn(
+        self,
+        session_id: str | None,
+        scope: Scope,
+        *,
+        owner: str = LOCAL,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Refuse a session or a book that a turn could not have, before it begins."""
+        book_id = scope.book_id
+        if session_id is not None:
+            dialogue = await self.conversations.dialogue(session_id, owner, metadata)
+            book_id = dialogue.book(book_id)
+        await self.book(book_id)
 
     async def list_gaps(
         self, book_id: str | None = None, *, days: int | None = None, limit: int | None = None

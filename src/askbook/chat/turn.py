@@ -82,6 +82,7 @@ class TurnEnded:
     response: AgentResponse
     nearest: SearchResult | None = None
     is_covered_elsewhere: bool = False
+    filter_applied: str | None = None
 
 
 TurnEvent: TypeAlias = StateChanged | SourcesFound | SentenceVerified | TurnEnded
@@ -177,7 +178,12 @@ class ChatTurns:
             said = f"{NOT_MARKED_HERE} {book.refusal}" if foreign else book.refusal
             response = work.declined(context, metrics, self.model_name, said)
             nearest = next(iter(context.results), None)
-            yield TurnEnded(response, nearest, is_covered_elsewhere=hint is not None)
+            yield TurnEnded(
+                response,
+                nearest,
+                is_covered_elsewhere=hint is not None,
+                filter_applied=context.filter_applied,
+            )
             return
         turn.to("generating")
         yield StateChanged(turn.state)
@@ -214,7 +220,8 @@ class ChatTurns:
             nothing = replace(metrics, confidence_level="insufficient", should_answer=False)
             response = work.declined(context, nothing, model, book.refusal)
             response = replace(response, info=info, tokens_used=ended.tokens_used)
-            yield TurnEnded(response, nearest=next(iter(context.results), None))
+            nearest = next(iter(context.results), None)
+            yield TurnEnded(response, nearest, filter_applied=context.filter_applied)
             return
         if ended.removed >= composed.sentences and metrics.confidence_level != "low":
             # Half of the answer or more could not be said: what is left may not be all of it.
@@ -241,7 +248,8 @@ class ChatTurns:
                 generation_time_ms=(time.perf_counter() - generating) * 1000,
                 total_time_ms=(time.perf_counter() - work.started) * 1000,
                 info=info,
-            )
+            ),
+            filter_applied=context.filter_applied,
         )
 
     async def _retrieved(

@@ -15,7 +15,7 @@ from askbook.errors import (
 )
 
 DATABASE_FILE = "askbook.db"
-HEAD = "0003"
+HEAD = "0004"
 
 
 async def open_engine(data_dir: Path, database_url: str | None = None) -> AsyncEngine:

@@ -2,10 +2,12 @@
 
 from sqlalchemy import (
     JSON,
+    CheckConstraint,
     Column,
     Date,
     DateTime,
     Float,
+    ForeignKey,
     Index,
     Integer,
     LargeBinary,
@@ -13,6 +15,8 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    Uuid,
+    func,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
@@ -141,4 +145,37 @@ gaps = Table(
     Column("page_title", Text),
     Column("fingerprint", Text),
     Column("vector", LargeBinary),
+)
+
+conversation_threads = Table(
+    "conversation_threads",
+    metadata,
+    Column("thread_id", Uuid(as_uuid=False), primary_key=True),
+    Column("owner", String(200), nullable=False),
+    Column("book_id", String(200), nullable=False),
+    Column("messages", Json, nullable=False),
+    Column("turn_count", Integer, nullable=False),
+    Column("topic_summary", Text),
+    Column("metadata", Json, nullable=False, server_default=text("'{}'")),
+    Column("created_at", Moment, nullable=False, server_default=func.now()),
+    Column("updated_at", Moment, nullable=False, server_default=func.now()),
+    Column("archived_at", Moment),
+    Column("version", Integer, nullable=False),
+    CheckConstraint("length(topic_summary) <= 200", name="ck_threads_topic_summary"),
+    Index("idx_threads_owner", "owner", "updated_at"),
+)
+Index("idx_threads_updated", conversation_threads.c.updated_at.desc())
+Index("idx_threads_created", conversation_threads.c.created_at.desc())
+
+archived_messages = Table(
+    "archived_messages",
+    metadata,
+    Column(
+        "thread_id",
+        Uuid(as_uuid=False),
+        ForeignKey("conversation_threads.thread_id", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("message", Json, nullable=False),
 )

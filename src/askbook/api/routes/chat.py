@@ -1,7 +1,7 @@
 """`POST /chat/run` and `POST /chat/stream`: a question in, a cited answer or a refusal out."""
 
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
@@ -10,12 +10,12 @@ from fastapi import APIRouter
 from fastapi.sse import EventSourceResponse
 
 from askbook.agent.events import SentenceVerified, SourcesFound
-from askbook.api.dependencies import Running
+from askbook.api.dependencies import Owner, Running
 from askbook.api.schemas import ChatRequest, ChatResponse, CitationBody
 from askbook.api.sse import event_stream, sse_event
 from askbook.bootstrap import Askbook
-from askbook.chat import StateChanged, TurnEvent
-from askbook.errors import AskbookError
+from askbook.chat import StateChanged, TurnEnded, TurnEvent
+from askbook.errors import AskbookError, IllegalTransition
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["chat"])
@@ -31,33 +31,49 @@ _EVENTS: dict[str, Any] = {
 
 
 @router.post("/chat/run", response_model=ChatResponse)
-async def run_chat(request: ChatRequest, askbook: Running) -> Any:
+async def run_chat(request: ChatRequest, askbook: Running, owner: Owner) -> Any:
     """Answer a question from the book; with `stream`, as events."""
     if request.stream:
-        return await _streamed(request, askbook)
-    answer = await askbook.ask(
-        request.message, request.scope, top_k=request.top_k, selected_text=request.selected_text
-    )
-    return ChatResponse.of(answer, request.session_id or str(uuid.uuid4()))
+        return await _streamed(request, askbook, owner)
+    session_id = request.session_id or str(uuid.uuid4())
+    async with aclosing(_turn(request, askbook, owner, session_id)) as events:
+        async for event in events:
+            if isinstance(event, TurnEnded):
+                return ChatResponse.of(event.response, session_id)
+    raise IllegalTransition("A turn ended without an answer.")
 
 
 @router.post("/chat/stream", response_model=None, responses={200: _EVENTS})
-async def stream_chat(request: ChatRequest, askbook: Running) -> EventSourceResponse:
+async def stream_chat(request: ChatRequest, askbook: Running, owner: Owner) -> EventSourceResponse:
     """Answer a question as events; every sentence is checked before it is sent."""
-    return await _streamed(request, askbook)
+    return await _streamed(request, askbook, owner)
 
 
-async def _streamed(request: ChatRequest, askbook: Askbook) -> EventSourceResponse:
-    # A question about a book that is not there fails with a status, before the stream begins.
-    await askbook.book(request.book_id)
-    return event_stream(_events(request, askbook))
-
-
-async def _events(request: ChatRequest, askbook: Askbook) -> AsyncIterator[bytes]:
-    session_id = request.session_id or str(uuid.uuid4())
-    turn = askbook.stream(
-        request.message, request.scope, top_k=request.top_k, selected_text=request.selected_text
+async def _streamed(request: ChatRequest, askbook: Askbook, owner: str) -> EventSourceResponse:
+    # What cannot begin fails with a status, before the stream begins.
+    await askbook.check_turn(
+        request.session_id, request.scope, owner=owner, metadata=request.metadata
     )
+    return event_stream(_events(request, askbook, owner))
+
+
+def _turn(
+    request: ChatRequest, askbook: Askbook, owner: str, session_id: str
+) -> AsyncGenerator[TurnEvent]:
+    return askbook.converse(
+        request.message,
+        session_id,
+        request.scope,
+        owner=owner,
+        top_k=request.top_k,
+        selected_text=request.selected_text,
+        metadata=request.metadata,
+    )
+
+
+async def _events(request: ChatRequest, askbook: Askbook, owner: str) -> AsyncGenerator[bytes]:
+    session_id = request.session_id or str(uuid.uuid4())
+    turn = _turn(request, askbook, owner, session_id)
     try:
         async with aclosing(turn) as events:
             async for event in events:

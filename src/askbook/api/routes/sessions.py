@@ -1,0 +1,41 @@
+"""`GET /sessions`, `GET /session/{id}/history` and `DELETE /session/{id}`: what was said, to those who said it."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from askbook.api.dependencies import LocalAdmin, Owner, Running
+from askbook.api.schemas import SessionHistory, SessionInfo
+
+router = APIRouter(tags=["sessions"])
+
+
+# Without keys all callers are one: only who sits at this machine may list what others began.
+@router.get("/sessions", dependencies=[LocalAdmin])
+async def list_sessions(
+    askbook: Running,
+    owner: Owner,
+    archived: bool = False,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+) -> list[SessionInfo]:
+    """The conversations, the last used first: the active ones, or those idle for an hour."""
+    found = await askbook.conversations.sessions(
+        owner, archived=archived, limit=limit, offset=offset
+    )
+    return [SessionInfo.of(thread) for thread in found]
+
+
+@router.get("/session/{session_id}/history")
+async def session_history(
+    session_id: str, askbook: Running, owner: Owner, archived: bool = False
+) -> SessionHistory:
+    """What was said: the newest 50 messages, with `archived` all of them."""
+    history = await askbook.conversations.history(session_id, owner, archived=archived)
+    return SessionHistory.of_history(history)
+
+
+@router.delete("/session/{session_id}", status_code=204)
+async def delete_session(session_id: str, askbook: Running, owner: Owner) -> None:
+    """Remove a conversation for good."""
+    await askbook.conversations.delete(session_id, owner)
