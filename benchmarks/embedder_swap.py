@@ -47,22 +47,19 @@ def main() -> None:
         with hashing_embedder(settings, model) as other:
             rows[model] = asyncio.run(_rows(other, chosen, f"calibration-{model}"))
     rows[RESCALED] = [_rescaled(row) for row in rows[BUILTIN]]
-    labelled = asyncio.run(_rows(settings, sets, "calibration", always=True))
+    labelled = asyncio.run(_rows(settings, sets, "calibration"))
     for judged in (True, False):
         _print_table(rows, labelled, settings.confidence, judged)
 
 
-async def _rows(
-    settings: Settings, sets: Sequence[RefusalSet], folder: str, *, always: bool = False
-) -> list[Row]:
+async def _rows(settings: Settings, sets: Sequence[RefusalSet], folder: str) -> list[Row]:
     kept = cache_beside(settings.storage.data_dir) / folder
     rows: list[Row] = []
     for each in sets:
         print(f"{settings.embedder.embedder}: {each.name} …", file=sys.stderr, flush=True)
-        measured = await anchors_of(settings, each)
-        anchors = measured if always or measured.are_clear else None
-        note = f"{measured.distance:.1f} spreads between foreign and own questions"
-        print(f"  {note}{'' if anchors else ': not calibrated'}", file=sys.stderr, flush=True)
+        anchors = await anchors_of(settings, each)
+        note = f"{anchors.distance:.1f} spreads between foreign and own questions"
+        print(f"  {note}", file=sys.stderr, flush=True)
         found = collect(settings, each, LIMITS[each.kind], kept)
         rows += [anchored(row, anchors) async for row in found]
     return rows
@@ -115,15 +112,18 @@ def _left_out(
     name: str, labelled: Sequence[Row], confidence: ConfidenceSettings, judged: bool
 ) -> Decision:
     """The same features as the shipped one reads, fitted with the built-in embedder on other folders."""
+    kinds = ("built-in", "calibrated", "any")
+    tables = {kind: Table(labelled, FEATURES[kind, judged], judged) for kind in kinds}
     fits: dict[tuple[str, str], Calibration] = {}
 
     def answers(row: Row) -> bool:
         context = _context(row, judged)
-        kind = "built-in" if name == BUILTIN else "calibrated" if context.anchors else "any"
+        is_clear = context.anchors is not None and context.anchors.are_clear(judged=judged)
+        kind = "built-in" if name == BUILTIN else "calibrated" if is_clear else "any"
         if (row.name, kind) not in fits:
             mine = {folder_of(each) for each in labelled if each.name == row.name}
             rest = [i for i, each in enumerate(labelled) if folder_of(each) not in mine]
-            fits[row.name, kind] = Table(labelled, FEATURES[kind, judged], judged).fit(rest)
+            fits[row.name, kind] = tables[kind].fit(rest)
         return assess(context, confidence, fits[row.name, kind]).should_answer
 
     return answers

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ from pydantic import SecretStr
 
 from askbook.book import Vector
 from askbook.config import Settings
-from askbook.retrieval.terms import content_terms
+from askbook.retrieval.terms import content_terms, content_words, stem
 
 DIMENSION = 256
 Features: TypeAlias = Callable[[str], Iterator[tuple[str, float]]]
@@ -77,7 +78,18 @@ def _letters(text: str) -> Iterator[tuple[str, float]]:
     yield from ((run[i : i + 4], 1.0) for i in range(max(1, len(run) - 3)))
 
 
-MODELS: dict[str, Features] = {"hashed-words": _words, "hashed-letters": _letters}
+def _pairs(text: str) -> Iterator[tuple[str, float]]:
+    """Longer words count more, and so do neighbours that stand together again."""
+    terms = [stem(word.lower()) for word in content_words(text)]
+    yield from ((f"={term}", math.sqrt(len(term))) for term in terms)
+    yield from (("+".join(pair), 1.5) for pair in pairwise(terms))
+
+
+MODELS: dict[str, Features] = {
+    "hashed-words": _words,
+    "hashed-letters": _letters,
+    "hashed-pairs": _pairs,
+}
 
 
 def _direction(feature: str) -> Vector:

@@ -90,7 +90,9 @@ class Askbook:
         self.library = Library(self._engine)
         self.cache = VectorCache(self._engine)
         retrieval = self.settings.retrieval
-        self.calibrations = BookCalibrations(CalibrationStore(self._engine), str(fingerprint))
+        self.calibrations = BookCalibrations(
+            CalibrationStore(self._engine), str(fingerprint), judged=self.judge is not None
+        )
         self.searcher = Searcher(
             self.library,
             self.index,

@@ -74,12 +74,11 @@ async def read_calibrations(settings: Settings) -> dict[str, str]:
     """Which calibration judges each book when its own embedder is set; works beside a running server."""
     async with _open_database(settings) as engine:
         store = CalibrationStore(engine)
-        return {
-            shelved.book.book_id: await BookCalibrations(store, shelved.fingerprint).describe(
-                shelved.book.book_id
-            )
-            for shelved in await Library(engine).books()
-        }
+        judged, found = settings.retrieval.judge, dict[str, str]()
+        for shelved in await Library(engine).books():
+            calibrations = BookCalibrations(store, shelved.fingerprint, judged=judged)
+            found[shelved.book.book_id] = await calibrations.describe(shelved.book.book_id)
+        return found
 
 
 @asynccontextmanager

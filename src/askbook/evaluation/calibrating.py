@@ -130,7 +130,7 @@ def _shortfall(measured: Measured) -> str | None:
             f"{FEWEST_QUESTIONS} are needed."
         )
     anchors = measured.anchors
-    if not anchors.are_clear:
+    if not anchors.are_clear(judged=False):
         return (
             "The embedder tells this book's questions too badly from foreign ones: they lie "
             f"{max(0.0, anchors.distance):.1f} spreads apart, {LEAST_DISTANCE} are needed."

@@ -7,9 +7,11 @@ from statistics import median, quantiles
 
 NARROWEST = 0.005
 FARTHEST = 6.0
-LEAST_DISTANCE = 3.0
-"""Readers' questions lie between the two; where these are nearer, an answerable one looks foreign too often, and
-the calibrations that read no cosine refuse better (`benchmarks/embedder_swap.py`)."""
+LEAST_DISTANCE = 1.0
+"""In spreads; where own and foreign questions are nearer, there is no scale to measure."""
+CLEAR_DISTANCE = 3.0
+"""Readers' questions lie between the two; where these are nearer, an answerable one looks foreign too often for a
+cosine to stand beside the judge. Without the judge it still helps (`benchmarks/embedder_swap.py`)."""
 DEVIATIONS_BETWEEN_QUARTILES = 1.349
 
 
@@ -33,10 +35,9 @@ class Anchors:
         """How many spreads lie between the two."""
         return (self.own - self.foreign) / self.spread
 
-    @property
-    def are_clear(self) -> bool:
-        """Whether cosines tell enough in this book to be read at all."""
-        return self.distance >= LEAST_DISTANCE
+    def are_clear(self, *, judged: bool) -> bool:
+        """Whether cosines tell enough in this book to be read, beside the judge or without it."""
+        return self.distance >= (CLEAR_DISTANCE if judged else LEAST_DISTANCE)
 
     def place(self, cosine: float) -> float:
         """How far a cosine lies above the middle between the two, in units of their spread.

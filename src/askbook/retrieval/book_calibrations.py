@@ -8,8 +8,9 @@ from askbook.storage.calibrations import BookCalibration, CalibrationStore
 class BookCalibrations:
     """Reads what is stored every time: another process may have calibrated the book since."""
 
-    def __init__(self, store: CalibrationStore, fingerprint: str) -> None:
+    def __init__(self, store: CalibrationStore, fingerprint: str, *, judged: bool) -> None:
         self._store = store
+        self._judged = judged
         self.fingerprint = fingerprint
 
     async def anchors(self, book_id: str) -> Anchors | None:
@@ -17,14 +18,13 @@ class BookCalibrations:
         if is_shipped_for(self.fingerprint):
             return None
         found = await self._store.find(book_id, self.fingerprint)
-        if found is None:
-            return None
-        return Anchors(found.foreign_cosine, found.own_cosine, found.spread)
+        return None if found is None else _anchors(found)
 
     async def describe(self, book_id: str) -> str:
         """Which calibration judges this book."""
         found = await self._store.find(book_id, self.fingerprint)
-        return describe_calibration(self.fingerprint, None if found is None else found.made_at)
+        anchors, made_at = (None, None) if found is None else (_anchors(found), found.made_at)
+        return describe_calibration(self.fingerprint, anchors, made_at, judged=self._judged)
 
     async def keep(self, made: BookCalibration) -> None:
         await self._store.save(made)
@@ -32,3 +32,7 @@ class BookCalibrations:
     async def forget(self, book_id: str) -> None:
         """A book that can no longer be calibrated keeps nothing of when it could."""
         await self._store.forget(book_id, self.fingerprint)
+
+
+def _anchors(found: BookCalibration) -> Anchors:
+    return Anchors(found.foreign_cosine, found.own_cosine, found.spread)

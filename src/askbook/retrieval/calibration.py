@@ -126,9 +126,10 @@ def choose_calibration(
 ) -> Calibration:
     """The shipped calibration for this embedder; else, with a book's anchors, the one that reads them; else
     the one that fits any."""
+    is_clear = anchors is not None and anchors.are_clear(judged=judged)
     for calibration in shipped_calibrations():
         reads_judge = "answerability" in calibration.features
-        readable = anchors is not None or "place" not in calibration.features
+        readable = is_clear or "place" not in calibration.features
         if calibration.fingerprint in (fingerprint, None) and reads_judge == judged and readable:
             return calibration
     raise LookupError("The shipped calibrations cover every case.")
@@ -139,13 +140,17 @@ def is_shipped_for(fingerprint: str) -> bool:
     return any(each.fingerprint == fingerprint for each in shipped_calibrations())
 
 
-def describe_calibration(fingerprint: str, made_at: datetime | None) -> str:
+def describe_calibration(
+    fingerprint: str, anchors: Anchors | None, made_at: datetime | None, *, judged: bool
+) -> str:
     """Which calibration a book is judged by, in words; `made_at` is when its anchors were measured."""
     if is_shipped_for(fingerprint):
         return "shipped for this embedder"
-    if made_at is not None:
+    if anchors is None:
+        return "shipped for any embedder: run `askbook calibrate`"
+    if anchors.are_clear(judged=judged):
         return f"calibrated for this book on {made_at:%Y-%m-%d}"
-    return "shipped for any embedder: run `askbook calibrate`"
+    return f"shipped for any embedder: cosines tell less than the judge here ({made_at:%Y-%m-%d})"
 
 
 def _logit(p: float) -> float:

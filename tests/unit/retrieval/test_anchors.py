@@ -37,9 +37,10 @@ def test_an_embedder_that_scatters_more_counts_for_less() -> None:
 
 
 def test_anchors_that_nearly_touch_are_not_clear() -> None:
-    assert Anchors(0.60, 0.80, 0.05).are_clear
-    assert not Anchors(0.60, 0.70, 0.05).are_clear
-    assert not Anchors(0.70, 0.60, 0.01).are_clear
+    assert Anchors(0.60, 0.80, 0.05).are_clear(judged=True)
+    assert not Anchors(0.60, 0.70, 0.05).are_clear(judged=True)
+    assert Anchors(0.60, 0.70, 0.05).are_clear(judged=False)
+    assert not Anchors(0.70, 0.60, 0.01).are_clear(judged=False)
 
 
 def test_a_few_foreign_questions_that_the_book_answers_hardly_matter() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from askbook.retrieval.anchors import Anchors
 from askbook.retrieval.calibration import (
     Calibration,
     choose_calibration,
+    describe_calibration,
     features_of,
     shipped_calibrations,
 )
@@ -141,6 +143,26 @@ def test_the_embedders_own_calibration_goes_before_anchors_and_these_before_none
     assert own.fingerprint == BUILTIN
     assert "place" in choose_calibration("other", judged=judged, anchors=anchors).features
     assert "place" not in choose_calibration("other", judged=judged).features
+
+
+def test_beside_the_judge_anchors_must_lie_clearly_apart() -> None:
+    near = Anchors(0.2, 0.3, 0.05)
+    assert "place" not in choose_calibration("other", judged=True, anchors=near).features
+    assert "place" in choose_calibration("other", judged=False, anchors=near).features
+
+
+def test_which_calibration_is_in_use_is_told() -> None:
+    day, near, far = (
+        datetime(2026, 1, 2, tzinfo=UTC),
+        Anchors(0.2, 0.3, 0.05),
+        Anchors(0.2, 0.4, 0.05),
+    )
+    assert describe_calibration(BUILTIN, far, day, judged=True) == "shipped for this embedder"
+    assert "run `askbook calibrate`" in describe_calibration("other", None, None, judged=True)
+    own = "calibrated for this book on 2026-01-02"
+    assert describe_calibration("other", far, day, judged=True) == own
+    assert describe_calibration("other", near, day, judged=False) == own
+    assert "tell less than the judge" in describe_calibration("other", near, day, judged=True)
 
 
 def test_the_place_is_read_where_there_are_anchors() -> None:
