@@ -83,12 +83,7 @@ def show_answer(
         typer.secho(response.metrics.reason, dim=True)
     if response.citations:
         typer.echo("")
-    for citation in response.citations:
-        title = citation.page_title
-        if citation.section_title and citation.section_title != title:
-            title = f"{title} › {citation.section_title}"
-        typer.secho(f"[{citation.n}] {title}", bold=True)
-        typer.secho(f"    {citation.url}", dim=True)
+    show_places(response)
     if verbose:
         metrics = response.metrics
         typer.secho(
@@ -98,6 +93,18 @@ def show_answer(
             f"total {response.total_time_ms:.0f} ms, model {response.model}",
             dim=True,
         )
+
+
+def show_places(response: "AgentResponse", *, quotes: bool = False) -> None:
+    """Where each number of an answer leads; with `quotes`, the words there."""
+    for citation in response.citations:
+        title = citation.page_title
+        if citation.section_title and citation.section_title != title:
+            title = f"{title} › {citation.section_title}"
+        typer.secho(f"[{citation.n}] {title}", bold=True)
+        if quotes:
+            typer.echo("    “" + citation.quote.replace("\n", "\n    ") + "”")
+        typer.secho(f"    {citation.url}", dim=True)
 
 
 def _read(place: str) -> str:
@@ -128,10 +135,12 @@ async def _ask(
             return await askbook.ask(question, where, top_k=top_k, selected_text=marked)
         events = askbook.stream(question, where, top_k=top_k, selected_text=marked)
         async with aclosing(events) as turn:
-            return await _shown(turn)
+            return await print_as_it_comes(turn)
 
 
-async def _shown(events: "AsyncIterator[TurnEvent]") -> "AgentResponse":
+async def print_as_it_comes(
+    events: "AsyncIterator[TurnEvent]", *, silent: bool = False
+) -> "AgentResponse":
     """Print sentences as they come; what the whole answer adds at its end, too."""
     from askbook.agent.events import SentenceVerified
     from askbook.chat import TurnEnded
@@ -140,10 +149,11 @@ async def _shown(events: "AsyncIterator[TurnEvent]") -> "AgentResponse":
     async for event in events:
         if isinstance(event, SentenceVerified):
             piece = event.joint + event.text
-            typer.echo(piece, nl=False)
+            if not silent:
+                typer.echo(piece, nl=False)
             printed += piece
         elif isinstance(event, TurnEnded):
-            rest = event.response.answer
-            typer.echo(rest.removeprefix(printed) if printed else rest)
+            if not silent:
+                typer.echo(event.response.answer.removeprefix(printed))
             return event.response
     raise InvalidInput("The answer did not come to an end.", "Ask again.")
