@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from askbook.retrieval.history import Message
+from askbook.retrieval.pointing import read_as
 from askbook.retrieval.terms import content_terms, content_words, stem
 
 QUESTIONS = 3
@@ -27,6 +28,8 @@ class FollowUp:
 
 def follow_up(question: str, history: Sequence[Message]) -> FollowUp | None:
     """The question with words of earlier ones; none when they add nothing."""
+    if (read := read_as(question, history)) is not None:
+        return FollowUp(read, 3.0)
     carried = carried_words(question, history)
     if not carried:
         return None
