@@ -4,7 +4,7 @@ import hashlib
 import re
 import uuid
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 
 from askbook.bootstrap import Askbook
 from askbook.config import ConfidenceSettings, load_settings
+from askbook.conversations import Message, Retrieval
 from askbook.embedding.builtin import BuiltinEmbedder
 from askbook.errors import EmbedderMismatch
 from askbook.retrieval.calibration import Calibration
@@ -287,3 +288,101 @@ async def test_an_insufficient_retrieval_is_refused(data_dir: Path) -> None:
     assert response.should_answer is False
     assert response.answer == "I couldn't find that information in the book."
     assert response.citations == ()
+
+
+# --- Conversations ---
+
+
+async def history_of(client: httpx.AsyncClient, session: str, **given: Any) -> dict[str, Any]:
+    response = await client.get(f"/session/{session}/history", params=given)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+@pytest.mark.spec("D8", "D24", "D29", "D30", "D33", "D37", "D38", "D41")
+async def test_a_request_creates_or_updates_its_thread(client: httpx.AsyncClient) -> None:
+    mine = str(uuid.uuid4())
+    assert (await client.get(f"/session/{mine}/history")).status_code == 404
+    await chat(client, session_id=mine)
+    begun = await history_of(client, mine)
+    assert begun["metadata"] == {}
+    await chat(client, FOREIGN, session_id=mine, metadata={"user_id": "u1", "tags": ["a"]})
+    grown = await history_of(client, mine)
+    assert [len(h["messages"]) for h in (begun, grown)] == [2, 4]
+    assert grown["created_at"] == begun["created_at"] < begun["updated_at"] < grown["updated_at"]
+    assert grown["updated_at"] == grown["messages"][-1]["timestamp"]
+    assert datetime.fromisoformat(grown["updated_at"]).utcoffset() == timedelta(0)
+    assert grown["metadata"] == {"user_id": "u1", "tags": ["a"]}
+
+
+@pytest.mark.spec("D27", "D28", "D34", "D35", "D36")
+async def test_messages_alternate_in_order_and_answers_have_a_confidence(
+    client: httpx.AsyncClient,
+) -> None:
+    session = (await chat(client)).json()["session_id"]
+    declined = (await chat(client, FOREIGN, session_id=session)).json()
+    messages = (await history_of(client, session))["messages"]
+    assert [m["role"] for m in messages] == ["user", "assistant", "user", "assistant"]
+    assert all(m["content"] for m in messages)
+    times = [datetime.fromisoformat(m["timestamp"]) for m in messages]
+    assert times == sorted(times)
+    assert [m["confidence"] is None for m in messages] == [True, False, True, False]
+    assert messages[-1]["confidence"] == declined["confidence"]
+
+
+@pytest.mark.spec("D25", "D26", "D31", "D32", "B38", "B40")
+async def test_the_last_fifty_messages_stay_and_no_other_is_lost(askbook: Askbook) -> None:
+    session = str(uuid.uuid4())
+    topics: list[str | None] = []
+    for n in range(27):
+        async with askbook.conversations.turn(session) as dialogue:
+            asked = Message(role="user", content=f"Which gearbox has number {n}?")
+            await dialogue.append(
+                asked,
+                f"Gearbox {n}.",
+                book_id="physical-ai-robotics",
+                confidence=0.9,
+                retrievals=(
+                    Retrieval(
+                        query=asked.content,
+                        results_count=5,
+                        avg_similarity=0.5,
+                        timestamp=asked.timestamp,
+                    ),
+                ),
+            )
+        topics.append((await askbook.conversations.history(session)).thread.topic_summary)
+    assert topics[:4] == [None] * 4
+    assert all(topic and len(topic) <= 200 for topic in topics[4:])
+    newest = await askbook.conversations.history(session)
+    assert (len(newest.messages), newest.archived_count) == (50, 4)
+    whole = await askbook.conversations.history(session, archived=True)
+    spoken = [m.content for m in (*whole.earlier, *whole.messages)]
+    assert spoken[::2] == [f"Which gearbox has number {n}?" for n in range(27)]
+    assert whole.thread.turn_count == len(whole.retrieval_history) == 27
+
+
+@pytest.mark.spec("D39")
+async def test_an_hour_of_silence_archives_a_thread_and_a_message_resumes_it(
+    askbook: Askbook, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = (await chat(client)).json()["session_id"]
+    with monkeypatch.context() as later:
+        now = datetime.now(UTC) + timedelta(hours=1, seconds=1)
+        later.setattr(askbook.conversations, "_clock", lambda: now)
+        assert (await history_of(client, session))["archived_at"] is not None
+        archived = (await client.get("/sessions", params={"archived": True, "limit": 200})).json()
+        assert session in {thread["session_id"] for thread in archived}
+    await chat(client, session_id=session)
+    resumed = await history_of(client, session)
+    assert (resumed["archived_at"], resumed["turn_count"]) == (None, 2)
+    active = (await client.get("/sessions", params={"limit": 200})).json()
+    assert session in {thread["session_id"] for thread in active}
+
+
+@pytest.mark.spec("D40")
+async def test_a_thread_is_deleted_on_request(client: httpx.AsyncClient) -> None:
+    session = (await chat(client)).json()["session_id"]
+    assert (await client.delete(f"/session/{session}")).status_code == 204
+    assert (await client.get(f"/session/{session}/history")).status_code == 404
+    assert (await client.delete(f"/session/{session}")).status_code == 404
