@@ -120,17 +120,6 @@ async def test_a_gap_has_no_more_than_it_needs(engine: AsyncEngine) -> None:
     }
 
 
-async def test_a_database_from_before_is_brought_up_to_date(engine: AsyncEngine) -> None:
-    async with engine.begin() as connection:
-        await connection.execute(text("DROP TABLE gaps"))
-        await connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
-    url = engine.url.render_as_string(hide_password=False)
-    again = await open_engine(Path(), url)
-    await GapStore(again).record("robots", gap("How do I weld?"))
-    assert len(await GapStore(again).gaps("robots")) == 1
-    await again.dispose()
-
-
 # --- Recording ---
 
 

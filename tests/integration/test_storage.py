@@ -11,10 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 import pytest_asyncio
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
+from sqlalchemy import Connection, create_engine
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+import askbook.storage.engine as engine_module
 from askbook.book import Book, DocumentChunk, Heading, Module
 from askbook.errors import (
     ConfigurationError,
@@ -112,12 +116,14 @@ async def put(library: Library, source_file: str, count: int, **given: Any) -> l
 # --- The engine ---
 
 
+def _differences(connection: Connection) -> list[Any]:
+    """Where the database and the declared tables are not the same."""
+    return list(compare_metadata(MigrationContext.configure(connection), metadata))
+
+
 async def test_migrations_make_exactly_the_declared_tables(engine: AsyncEngine) -> None:
     async with engine.connect() as connection:
-        differences = await connection.run_sync(
-            lambda sync: compare_metadata(MigrationContext.configure(sync), metadata)
-        )
-    assert differences == []
+        assert await connection.run_sync(_differences) == []
 
 
 async def test_opening_again_keeps_everything(tmp_path: Path) -> None:
@@ -137,6 +143,24 @@ async def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Pa
     assert "damaged" in caught.value.message
     assert caught.value.suggestion
     assert path.read_bytes() == b"garbage " * 200
+
+
+@pytest.mark.parametrize("version", ["0001", "0002", "0003"])
+async def test_an_older_database_is_brought_up_to_date(tmp_path: Path, version: str) -> None:
+    url = f"sqlite:///{tmp_path / DATABASE_FILE}"
+    migrations = Config()
+    migrations.set_main_option(
+        "script_location", str(Path(engine_module.__file__).parent / "migrations")
+    )
+    older = create_engine(url)
+    with older.begin() as connection:
+        migrations.attributes["connection"] = connection
+        command.upgrade(migrations, version)
+    older.dispose()
+    engine = await open_engine(tmp_path)
+    async with engine.connect() as connection:
+        assert await connection.run_sync(_differences) == []
+    await engine.dispose()
 
 
 async def test_a_newer_database_is_refused(tmp_path: Path) -> None:
