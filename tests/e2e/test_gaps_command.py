@@ -1,7 +1,9 @@
 """Gaps as an author meets them: readers ask, a table tells what the book lacks, and nothing of the readers."""
 
 import json
+import sqlite3
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ DRONES = (
     "My name is Jane Roe, jane.roe@example.org, +49 30 1234567: how long does a drone fly on one battery?",
 )
 OFF_TOPIC = "Who won the football World Cup in 2018?"
-PRIVATE = (b"Jane", b"Roe", b"example.org", b"1234567", b"203.0.113.9", b"b8f4a2c6-0d1e-4f3a")
+PRIVATE = ("Jane", "Roe", "example.org", "1234567", "203.0.113.9", "b8f4a2c6-0d1e-4f3a")
 SESSION = "b8f4a2c6-0d1e-4f3a-9b5c-7d8e9f0a1b2c"
 
 
@@ -41,9 +43,11 @@ def test_declined_questions_become_a_table_without_their_readers(data_dir: Path)
     }
     assert drones["nearest_lesson"]["source_file"].endswith(".mdx")
     assert football["question"] == OFF_TOPIC
-    for file in data_dir.rglob("*"):
-        content = file.read_bytes() if file.is_file() else b""
-        assert not [private for private in PRIVATE if private in content], file
+    # The reader's own conversation holds what was said, until it is deleted; the author's table does not.
+    with closing(sqlite3.connect(data_dir / "askbook.db")) as database:
+        kept = repr(database.execute("SELECT * FROM gaps").fetchall())
+    assert "drone" in kept
+    assert not [private for private in PRIVATE if private in kept]
     shown = askbook("gaps", data_dir=data_dir)
     assert shown.code == 0
     lines = [line for line in shown.out.splitlines() if line.strip()]
