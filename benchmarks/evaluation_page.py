@@ -164,7 +164,9 @@ def _refusal(results: Sequence[Result], confidence: ConfidenceSettings) -> list[
         "",
         f"At the default prior ({confidence.answerable_prior:g}) and level ({confidence.low:g}); ECE with "
         "rows weighted to the prior; `found` are answerable questions whose gold document was among the "
-        "first five; `cosine` is the AUROC of the best cosine alone.",
+        "first five; `cosine` is the AUROC of the best cosine alone. The shipped calibration was fitted on "
+        "these sets; what it does on sets it never saw is in "
+        "[decision 0005](decisions/0005-what-confidence-reads.md).",
         "",
         "| set | n | AUROC | cosine | accuracy | refused answerable | refused found | answered unanswerable | ECE |",
         "|---|---|---|---|---|---|---|---|---|",
