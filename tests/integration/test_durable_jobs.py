@@ -197,12 +197,14 @@ async def test_a_failing_job_says_why_and_the_old_content_stays(
 
 
 async def test_an_interrupted_command_ends_its_job(tmp_path: Path, folder: Path) -> None:
-    async with running(tmp_path / "data", None, SlowEmbedder(0.2)) as askbook:
+    embedder = SlowEmbedder(60)
+    async with running(tmp_path / "data", None, embedder) as askbook:
         task = asyncio.create_task(ingest(askbook, folder))
         await asyncio.sleep(0.5)
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+        embedder.delay = 0
         job = await askbook.jobs.store.get(1)
         assert job is not None
         assert (job.status, job.error_message) == ("failed", "Interrupted.")
@@ -365,7 +367,9 @@ async def test_a_dead_workers_job_is_taken_over_by_another(
 async def test_a_live_workers_job_is_watched_and_cancelled_from_afar_but_not_taken(
     tmp_path: Path, folder: Path, database_url: str, start: Start
 ) -> None:
-    worker = start(str(tmp_path / "one"), "1.0", str(folder), database=database_url, name="one")
+    # Three batches, so that the last would be switched after twelve seconds: later than a worker may take to
+    # notice the end of its job, and sooner than the test looks.
+    worker = start(str(tmp_path / "one"), "4.0", str(folder), database=database_url, name="one")
     job_id = int(line(worker))
     await owned_by(tmp_path / "one", database_url, job_id, "one")
     async with running(tmp_path / "two", database_url, worker_id="two") as askbook:
@@ -378,7 +382,7 @@ async def test_a_live_workers_job_is_watched_and_cancelled_from_afar_but_not_tak
         assert (cancelled.status, cancelled.error_message) == ("failed", "Cancelled.")
         seen = [p async for p in askbook.jobs.watch(job_id)]
         assert seen[-1].job == cancelled
-        await asyncio.sleep(8)
+        await asyncio.sleep(12)
         assert await askbook.jobs.store.get(job_id) == cancelled, "its worker has stopped"
         done = await askbook.library.totals("book")
         assert done[0] < LESSONS

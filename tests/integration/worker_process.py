@@ -22,12 +22,12 @@ class SlowEmbedder(NullEmbedder):
 
     def __init__(self, delay: float) -> None:
         super().__init__()
-        self._delay = delay
+        self.delay = delay
         self._one_by_one = asyncio.Lock()
 
     async def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
         async with self._one_by_one:
-            await asyncio.sleep(self._delay)
+            await asyncio.sleep(self.delay)
         return await super().embed_passages(texts)
 
 
