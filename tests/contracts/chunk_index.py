@@ -1,6 +1,7 @@
 """What every chunk index must do. An adapter's test class inherits this and says how to open one."""
 
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -41,7 +42,7 @@ SINGLE_FILTERS: list[dict[str, Any]] = [
 OpenIndex = Callable[..., Awaitable[ChunkIndex]]
 
 
-class ChunkIndexContract:
+class ChunkIndexContract(ABC):
     """Inherit it and define the fixture `open_index`.
 
     `await open_index()` opens the index of this test; `fingerprint=` opens it for another embedder.
@@ -295,9 +296,9 @@ class ChunkIndexContract:
         assert await self.is_tenant(index, "book_id")
         assert not await self.is_tenant(index, "module")
 
+    @abstractmethod
     async def is_tenant(self, index: ChunkIndex, field: str) -> bool:
         """Whether the store itself reports the field's index as the tenant's."""
-        raise NotImplementedError
 
     async def test_keeps_everything_when_closed_and_opened_again(
         self, index: ChunkIndex, open_index: OpenIndex

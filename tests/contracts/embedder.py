@@ -1,6 +1,7 @@
 """What every embedder must do. An adapter's test class inherits this and says how to make one."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 
 import numpy as np
@@ -19,11 +20,11 @@ TEXTS = (
 )
 
 
-class EmbedderContract:
+class EmbedderContract(ABC):
     """Inherit it and define `make`; every call gives a new instance of the same embedder."""
 
-    def make(self) -> Embedder:
-        raise NotImplementedError
+    @abstractmethod
+    def make(self) -> Embedder: ...
 
     @pytest_asyncio.fixture
     async def embedder(self) -> AsyncIterator[Embedder]:

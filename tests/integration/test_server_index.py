@@ -45,12 +45,7 @@ def settings_for(url: str, collection: str = "documentation", **given: Any) -> I
 
 
 class ServerIndexContract(ChunkIndexContract):
-    """The contract, each test in a collection of its own."""
-
-    @pytest.fixture
-    def reached(self) -> IndexSettings:
-        """How the server of this class is reached."""
-        raise NotImplementedError
+    """The contract, each test in a collection of its own; the fixture `reached` says how to reach the server."""
 
     @pytest_asyncio.fixture
     async def open_index(self, reached: IndexSettings) -> AsyncIterator[OpenIndex]:

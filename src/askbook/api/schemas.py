@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from askbook.agent.response import DISPLAY_LENGTH, AgentResponse, Citation
 from askbook.book import Book, HardwareTier, ProficiencyLevel, TeachingLayer
 from askbook.bootstrap import Scope
-from askbook.chat.turn import MAX_SELECTION
+from askbook.chat.selection import MAX_SELECTION
 from askbook.conversations import History, Message, Retrieval, check_session_id
 from askbook.conversations.thread import MAX_METADATA
 from askbook.errors import InvalidInput

@@ -20,12 +20,12 @@ from askbook.bootstrap.parts import (
     queue_url,
     worker_id,
 )
-from askbook.bootstrap.scope import Scope, choose_book
-from askbook.chat import ChatTurns, TurnEnded, TurnEvent
+from askbook.bootstrap.scope import Scope, choose_book, query_for
+from askbook.chat import ChatTurns, TurnEnded, TurnEvent, response_of
 from askbook.config import Settings, load_settings
 from askbook.conversations import LOCAL, Conversations, Retrieval
 from askbook.embedding import Embedder
-from askbook.errors import EmbedderMismatch, IllegalTransition, InvalidInput, NotFound
+from askbook.errors import EmbedderMismatch, NotFound
 from askbook.gaps.recording import GapRecorder
 from askbook.index import ChunkIndex
 from askbook.retrieval.book_calibrations import BookCalibrations
@@ -214,7 +214,7 @@ class Askbook:
         check_question(text)
         scope = scope or Scope()
         book = await self.searchable(scope.book_id)
-        query = await self._query(text, scope, book, top_k, mode)
+        query = await query_for(text, scope, book, self.library, self.settings, top_k, mode)
         return query, await self.searcher.search(query, history)
 
     async def ask(
@@ -227,12 +227,9 @@ class Askbook:
         selected_text: str | None = None,
     ) -> AgentResponse:
         """An answer with citations, or an honest refusal."""
-        turn = self.stream(text, scope, top_k=top_k, history=history, selected_text=selected_text)
-        async with aclosing(turn) as events:
-            async for event in events:
-                if isinstance(event, TurnEnded):
-                    return event.response
-        raise IllegalTransition("A turn ended without an answer.")
+        return await response_of(
+            self.stream(text, scope, top_k=top_k, history=history, selected_text=selected_text)
+        )
 
     async def stream(
         self,
@@ -336,7 +333,7 @@ class Askbook:
     ) -> tuple[SearchQuery, Book]:
         check_question(text)
         book = await self.searchable(scope.book_id)
-        return await self._query(text, scope, book, top_k, "hybrid"), book
+        return await query_for(text, scope, book, self.library, self.settings, top_k), book
 
     async def surroundings(self, chunk_id: str, scope: Scope, reach: int = 1) -> Passage:
         """A chunk with its neighbours, within the reader's book and tier."""
@@ -378,40 +375,3 @@ class Askbook:
                 "`askbook ingest PATH --mode recreate`.",
             )
         return shelved.book
-
-    async def _query(
-        self, text: str, scope: Scope, book: Book, top_k: int | None, mode: SearchMode
-    ) -> SearchQuery:
-        least = scope.similarity_threshold
-        least = self.settings.retrieval.score_threshold if least is None else least
-        calibrated = self.settings.confidence.policy == "calibrated"
-        return SearchQuery(
-            text=text,
-            book_id=book.book_id,
-            hardware_tier_filter=scope.hardware_tier or book.reader_tier or 1,
-            module_filter=await self._module(book, scope.module),
-            chapter_min=scope.chapter_min,
-            chapter_max=scope.chapter_max,
-            lesson_filter=scope.lesson,
-            proficiency_levels=scope.proficiency_levels,
-            layer_filter=scope.layer,
-            parent_doc_id=scope.parent_doc_id,
-            limit=top_k if top_k is not None else self.settings.retrieval.top_k,
-            mode=mode,
-            # A cosine means something else for every embedder; a probability does not.
-            min_relevance=least if calibrated else 0.0,
-            min_score=0.0 if calibrated else least,
-        )
-
-    async def _module(self, book: Book, name: str | None) -> str | None:
-        if name is None:
-            return None
-        listed = book.module_named(name)
-        if listed is not None:
-            return listed.name
-        known = [m.name for m in book.modules] or await self.library.modules(book.book_id)
-        if name in known:
-            return name
-        raise InvalidInput(
-            f"Book {book.book_id!r} has no module {name!r}.", f"Its modules: {', '.join(known)}."
-        )

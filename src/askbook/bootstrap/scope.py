@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from askbook.book import Book, HardwareTier, ProficiencyLevel, TeachingLayer
+from askbook.config import Settings
 from askbook.errors import InvalidInput, NotFound
 from askbook.index import ChunkFilter
+from askbook.retrieval.query import SearchMode, SearchQuery
+from askbook.storage.library import Library
 from askbook.storage.rows import ShelvedBook
 
 
@@ -45,3 +48,49 @@ def choose_book(shelved: Sequence[ShelvedBook], book_id: str | None) -> ShelvedB
         if book_id in (None, candidate.book.book_id):
             return candidate
     raise NotFound(f"There is no book {book_id!r}.", f"Known books: {known}.")
+
+
+async def query_for(
+    text: str,
+    scope: Scope,
+    book: Book,
+    library: Library,
+    settings: Settings,
+    top_k: int | None,
+    mode: SearchMode = "hybrid",
+) -> SearchQuery:
+    """A question within its scope, as the book and the settings complete it."""
+    least = scope.similarity_threshold
+    least = settings.retrieval.score_threshold if least is None else least
+    calibrated = settings.confidence.policy == "calibrated"
+    return SearchQuery(
+        text=text,
+        book_id=book.book_id,
+        hardware_tier_filter=scope.hardware_tier or book.reader_tier or 1,
+        module_filter=await _module(book, scope.module, library),
+        chapter_min=scope.chapter_min,
+        chapter_max=scope.chapter_max,
+        lesson_filter=scope.lesson,
+        proficiency_levels=scope.proficiency_levels,
+        layer_filter=scope.layer,
+        parent_doc_id=scope.parent_doc_id,
+        limit=top_k if top_k is not None else settings.retrieval.top_k,
+        mode=mode,
+        # A cosine means something else for every embedder; a probability does not.
+        min_relevance=least if calibrated else 0.0,
+        min_score=0.0 if calibrated else least,
+    )
+
+
+async def _module(book: Book, name: str | None, library: Library) -> str | None:
+    if name is None:
+        return None
+    listed = book.module_named(name)
+    if listed is not None:
+        return listed.name
+    known = [m.name for m in book.modules] or await library.modules(book.book_id)
+    if name in known:
+        return name
+    raise InvalidInput(
+        f"Book {book.book_id!r} has no module {name!r}.", f"Its modules: {', '.join(known)}."
+    )

@@ -4,10 +4,13 @@ import re
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
+from askbook.errors import InvalidInput
 from askbook.retrieval.query import MAX_QUESTION, SearchQuery, SearchResult
 from askbook.retrieval.search import Searcher
 from askbook.retrieval.terms import content_terms
 
+MAX_SELECTION = 4000
+NOT_MARKED_HERE = "The text you marked is not in this book."
 CANDIDATES = 8
 FOUND = 0.75
 """Share of the marked words that must stand in the book, in order, for the mark to be from it."""
@@ -27,6 +30,19 @@ class Marked:
 
     results: tuple[SearchResult, ...]
     share: float
+
+
+def check_selection(selected_text: str | None) -> None:
+    """A marked passage must say something, and not too much."""
+    if selected_text is None:
+        return
+    if not selected_text.strip():
+        raise InvalidInput("The marked text is empty.", "Mark a passage, or ask without one.")
+    if len(selected_text) > MAX_SELECTION:
+        raise InvalidInput(
+            f"The marked text has {len(selected_text)} characters, at most {MAX_SELECTION} are taken.",
+            "Mark a shorter passage.",
+        )
 
 
 async def find_marked(searcher: Searcher, query: SearchQuery, selected_text: str) -> Marked:

@@ -1,25 +1,30 @@
 """One exchange: retrieve, decide, answer, verify. Declining is an ordinary end, not an error."""
 
-import re
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from askbook.agent.contradictions import NOTE, is_divided
-from askbook.agent.events import AnswerEnded, SentenceVerified, SourcesFound
-from askbook.agent.extractive import MODEL, answer_extractively, unescape_marks
-from askbook.agent.guardrails import gives_orders, orders_in
+from askbook.agent.events import AnswerEnded, SentenceVerified
+from askbook.agent.extractive import MODEL
 from askbook.agent.prompting import Asked
 from askbook.agent.response import AgentResponse, Citation, cite
 from askbook.book import Book
 from askbook.chat.elsewhere import covered_elsewhere
 from askbook.chat.language import NOTE as FOREIGN
 from askbook.chat.language import is_foreign
-from askbook.chat.selection import Marked, find_marked, is_about_the_mark
+from askbook.chat.quoting import quote
+from askbook.chat.selection import (
+    NOT_MARKED_HERE,
+    Marked,
+    check_selection,
+    find_marked,
+    is_about_the_mark,
+)
+from askbook.chat.states import StateChanged, Turn, TurnEnded, TurnEvent, response_of
 from askbook.config import ConfidenceSettings
-from askbook.errors import IllegalTransition, InvalidInput
 from askbook.retrieval.calibration import Calibration
 from askbook.retrieval.confidence import ConfidenceMetrics, assess
 from askbook.retrieval.context import RetrievalContext
@@ -32,61 +37,7 @@ from askbook.retrieval.search import Searcher
 if TYPE_CHECKING:
     from askbook.agent.run import Tutor
 
-TurnState: TypeAlias = Literal[
-    "pending", "retrieving", "generating", "completed", "low_confidence", "no_results", "error"
-]
-MAX_SELECTION = 4000
 LONGEST_QUOTE = 900
-NOT_MARKED_HERE = "The text you marked is not in this book."
-
-_TRANSITIONS: dict[TurnState, frozenset[TurnState]] = {
-    "pending": frozenset({"retrieving", "error"}),
-    "retrieving": frozenset({"generating", "no_results", "error"}),
-    "generating": frozenset({"completed", "low_confidence", "error"}),
-    "completed": frozenset(),
-    "low_confidence": frozenset(),
-    "no_results": frozenset(),
-    "error": frozenset(),
-}
-
-
-class Turn:
-    """The state of one exchange in flight; illegal steps are refused."""
-
-    def __init__(self) -> None:
-        self.state: TurnState = "pending"
-
-    def to(self, state: TurnState) -> None:
-        if state not in _TRANSITIONS[self.state]:
-            raise IllegalTransition(f"A turn cannot go from {self.state} to {state}.")
-        self.state = state
-
-    @property
-    def is_over(self) -> bool:
-        return not _TRANSITIONS[self.state]
-
-
-@dataclass(frozen=True, slots=True)
-class StateChanged:
-    """The turn entered another state."""
-
-    state: TurnState
-
-
-@dataclass(frozen=True, slots=True)
-class TurnEnded:
-    """The turn is over; this is all of it.
-
-    Of a declined one also what came nearest, and whether the book answers it outside the reader's filter.
-    """
-
-    response: AgentResponse
-    nearest: SearchResult | None = None
-    is_covered_elsewhere: bool = False
-    filter_applied: str | None = None
-
-
-TurnEvent: TypeAlias = StateChanged | SourcesFound | SentenceVerified | TurnEnded
 
 
 @dataclass(slots=True)
@@ -133,12 +84,9 @@ class ChatTurns:
         selected_text: str | None = None,
     ) -> AgentResponse:
         """Retrieve first, decide, and answer only when the chunks are enough."""
-        stream = self.stream(query, book, history=history, selected_text=selected_text)
-        async with aclosing(stream) as events:
-            async for event in events:
-                if isinstance(event, TurnEnded):
-                    return event.response
-        raise IllegalTransition("A turn ended without an answer.")
+        return await response_of(
+            self.stream(query, book, history=history, selected_text=selected_text)
+        )
 
     async def stream(
         self,
@@ -211,7 +159,7 @@ class ChatTurns:
         if ended.failed is not None:
             model = MODEL
             info = (*info, ended.failed) if ended.failed else info
-            async for event in self._quoted(work.pointed(context), book):
+            async for event in quote(work.pointed(context), book, self._judge):
                 if isinstance(event, SentenceVerified):
                     composed.add(event)
                 yield event
@@ -332,25 +280,6 @@ class ChatTurns:
             judgements=(*judgements, *(j for _, j in kept)),
         )
 
-    async def _quoted(
-        self, context: RetrievalContext, book: Book
-    ) -> AsyncGenerator[SourcesFound | SentenceVerified]:
-        """The extractive answer under the same contract: sources, then sentences."""
-        judge = self._judge if context.was_judged else None
-        answer = await answer_extractively(context, book, judge)
-        if answer is None:
-            return
-        yield SourcesFound(answer.citations)
-        by_number = {citation.n: citation for citation in answer.citations}
-        texts = {result.chunk_id: result.text for result in answer.cited}
-        is_first = True
-        for joint, text, numbers in _pieces(answer.text):
-            citations = tuple(by_number[n] for n in numbers if n in by_number)
-            if any(_is_order(text, texts[citation.chunk_id]) for citation in citations):
-                continue
-            yield SentenceVerified(text, "" if is_first else joint, citations)
-            is_first = False
-
 
 @dataclass(frozen=True, slots=True)
 class _Work:
@@ -393,51 +322,14 @@ class _Work:
         )
 
 
-def check_selection(selected_text: str | None) -> None:
-    """A marked passage must say something, and not too much."""
-    if selected_text is None:
-        return
-    if not selected_text.strip():
-        raise InvalidInput("The marked text is empty.", "Mark a passage, or ask without one.")
-    if len(selected_text) > MAX_SELECTION:
-        raise InvalidInput(
-            f"The marked text has {len(selected_text)} characters, at most {MAX_SELECTION} are taken.",
-            "Mark a shorter passage.",
-        )
-
-
-_MARKED_END = re.compile(r"(?:\s?\[\d{1,3}\])+(?=\s|$)")
-
-
-def _pieces(text: str) -> Iterator[tuple[str, str, list[int]]]:
-    """A quoted answer at its citation marks: the gap before, the text with its marks, their numbers."""
-    position = 0
-    for match in _MARKED_END.finditer(text):
-        piece = text[position : match.end()]
-        body = piece.lstrip()
-        numbers = [int(n) for n in re.findall(r"\d+", match.group())]
-        yield piece[: len(piece) - len(body)], body, numbers
-        position = match.end()
-    if rest := text[position:].strip():
-        gap = text[position:]
-        yield gap[: len(gap) - len(gap.lstrip())], rest, []
-
-
-def _is_order(quoted: str, passage: str) -> bool:
-    """Whether a quotation comes from a paragraph that speaks to an assistant instead of to the reader."""
-    words = unescape_marks(_MARKED_END.sub("", quoted)).removeprefix("- ").strip()
-    at = passage.find(words.splitlines()[0][:80]) if words else -1
-    return gives_orders(words) or any(start <= at < end for start, end in orders_in(passage))
-
-
 def _merged(
     quotes: Sequence[Citation], results: Sequence[SearchResult], book: Book
 ) -> tuple[tuple[Citation, ...], tuple[SearchResult, ...]]:
     """One citation for each number, its quote stretched over all that was used, and the cited results."""
     chunks = {result.chunk_id: result for result in results}
     citations: list[Citation] = []
-    for n in dict.fromkeys(quote.n for quote in quotes):
-        mine = [quote for quote in quotes if quote.n == n]
+    for n in dict.fromkeys(quoted.n for quoted in quotes):
+        mine = [quoted for quoted in quotes if quoted.n == n]
         start, end = min(q.quote_start for q in mine), max(q.quote_end for q in mine)
         if end - start > LONGEST_QUOTE:
             start, end = mine[0].quote_start, mine[0].quote_end

@@ -6,8 +6,7 @@ from typing import Any, cast
 import pytest
 
 from agent_turns import ARM, BOOK, CONTROLLER, QUERY, Shelf, results_of, turns_with
-from askbook.chat.selection import find_marked, is_about_the_mark
-from askbook.chat.turn import NOT_MARKED_HERE
+from askbook.chat.selection import NOT_MARKED_HERE, find_marked, is_about_the_mark
 from askbook.errors import InvalidInput
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.history import Message

@@ -14,8 +14,8 @@ from askbook.api.dependencies import Owner, Running
 from askbook.api.schemas import ChatRequest, ChatResponse, CitationBody
 from askbook.api.sse import event_stream, sse_event
 from askbook.bootstrap import Askbook
-from askbook.chat import StateChanged, TurnEnded, TurnEvent
-from askbook.errors import AskbookError, IllegalTransition
+from askbook.chat import StateChanged, TurnEvent, response_of
+from askbook.errors import AskbookError
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["chat"])
@@ -36,11 +36,8 @@ async def run_chat(request: ChatRequest, askbook: Running, owner: Owner) -> Any:
     if request.stream:
         return await _streamed(request, askbook, owner)
     session_id = request.session_id or str(uuid.uuid4())
-    async with aclosing(_turn(request, askbook, owner, session_id)) as events:
-        async for event in events:
-            if isinstance(event, TurnEnded):
-                return ChatResponse.of(event.response, session_id)
-    raise IllegalTransition("A turn ended without an answer.")
+    response = await response_of(_turn(request, askbook, owner, session_id))
+    return ChatResponse.of(response, session_id)
 
 
 @router.post("/chat/stream", response_model=None, responses={200: _EVENTS})

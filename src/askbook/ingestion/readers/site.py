@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,7 +49,7 @@ class Page:
     warnings: list[str] = field(default_factory=list[str])
 
 
-class SiteReader:
+class SiteReader(ABC):
     """A folder of Markdown; subclasses say how their generator routes, numbers and writes it."""
 
     kind: ClassVar[str]
@@ -61,27 +62,27 @@ class SiteReader:
         self.folder = folder
         self.docs_root = docs_root
 
-    # What a generator decides -------------------------------------------------------------
+    # What a generator decides; without navigation the last three say nothing ---------------
 
     def is_index(self, source_file: str) -> bool:
         """Whether the file is its folder's own page."""
         return Path(source_file).stem.lower() in ("index", "readme", "_index")
 
+    @abstractmethod
     def route(self, source_file: str, fields: dict[str, Any]) -> str:
         """The path of the page on the built site, with a leading `/`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def prepare(self, page: Page) -> Dialect:
         """Turn the generator's own syntax in `page.source` into Markdown; say how to read it."""
-        raise NotImplementedError
 
-    def listed_title(self, source_file: str) -> str | None:
+    def listed_title(self, source_file: str) -> str | None:  # noqa: B027
         """The title the site's navigation gives a page."""
 
-    def folder_title(self, folder: str) -> str | None:
+    def folder_title(self, folder: str) -> str | None:  # noqa: B027
         """The title the site gives a folder."""
 
-    def folder_number(self, folder: str) -> int | None:
+    def folder_number(self, folder: str) -> int | None:  # noqa: B027
         """The number the site gives a folder."""
 
     def configuration(self) -> Sequence[Path]:
