@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import re
 import resource
 import shutil
 import sys
@@ -24,7 +25,11 @@ from askbook.ingestion.splitting import split_lesson
 from bench_embedders import MeteredEmbedder, NullEmbedder, null_vector
 
 BOOK = "bench"
-WIDE = Scope(book_id=BOOK, hardware_tier=4)
+TIER = 4
+WIDE = Scope(book_id=BOOK, hardware_tier=TIER)
+FILTER = ChunkFilter(BOOK, hardware_tier=TIER)
+AT_ONCE = 100
+JUDGED_AT_ONCE = 40
 
 
 async def ingest(folder: Path, data_dir: Path) -> dict[str, Any]:
@@ -120,15 +125,16 @@ async def search(folder: Path, data_dir: Path) -> dict[str, Any]:
 
         async def bare(question: str) -> None:
             vector = await askbook.embedder.embed_query(question)
-            await askbook.index.search(ChunkFilter(BOOK), vector=vector, text=question, limit=50)
+            await askbook.index.search(FILTER, vector=vector, text=question, limit=50)
 
         async def unjudged(question: str) -> None:
             await askbook.search(question, WIDE)
 
         found["floor"] = await _times(bare, questions)
         found["unjudged"] = await _times(unjudged, questions)
-        found["concurrent_floor"] = await _together(bare, questions)
-        found["concurrent"] = await _together(unjudged, questions)
+        many = _repeated(questions, AT_ONCE)
+        found["in_a_row"] = await _one_by_one(unjudged, many)
+        found["at_once"] = await _together(unjudged, many)
     async with Askbook(load_settings(data_dir=data_dir), embedder=NullEmbedder()) as askbook:
         judge = askbook.judge
         _, context = await askbook.search(questions[0], WIDE, top_k=8)
@@ -148,6 +154,9 @@ async def search(folder: Path, data_dir: Path) -> dict[str, Any]:
         found["judging"] = await _times(judging, some)
         found["judged"] = await _times(judged, some)
         found["ask"] = await _times(answer, some)
+        many = _repeated(questions, JUDGED_AT_ONCE)
+        found["judged_in_a_row"] = await _one_by_one(judged, many)
+        found["judged_at_once"] = await _together(judged, many)
     return found
 
 
@@ -186,9 +195,9 @@ def _docs(folder: Path) -> Path:
 
 
 def _questions(folder: Path) -> list[str]:
-    """Headings of the corpus as questions: real words, any folder."""
+    """Headings of the corpus as questions: real words, any folder, without the markup in them."""
     found = [
-        line.lstrip("# ").strip()
+        re.sub(r"<[^>]*>|\{#.*\}", "", line.lstrip("# ")).strip()
         for path in sorted(_docs(folder).rglob("*.md*"))[:400]
         for line in path.read_text("utf-8", "replace").splitlines()
         if line.startswith("## ") and 8 < len(line) < 200
@@ -207,11 +216,22 @@ async def _times(work: Callable[[str], Awaitable[None]], questions: list[str]) -
     return {"p50": float(np.percentile(times, 50)), "p95": float(np.percentile(times, 95))}
 
 
-async def _together(work: Callable[[str], Awaitable[None]], questions: list[str]) -> float:
-    """Milliseconds for a hundred at once."""
-    hundred = (questions * (100 // max(1, len(questions)) + 1))[:100]
+def _repeated(questions: list[str], count: int) -> list[str]:
+    return (questions * (count // len(questions) + 1))[:count]
+
+
+async def _one_by_one(work: Callable[[str], Awaitable[None]], questions: list[str]) -> float:
+    """Milliseconds for all of them, each after the other."""
     started = time.perf_counter()
-    await asyncio.gather(*(work(question) for question in hundred))
+    for question in questions:
+        await work(question)
+    return (time.perf_counter() - started) * 1000
+
+
+async def _together(work: Callable[[str], Awaitable[None]], questions: list[str]) -> float:
+    """Milliseconds for all of them at once."""
+    started = time.perf_counter()
+    await asyncio.gather(*(work(question) for question in questions))
     return (time.perf_counter() - started) * 1000
 
 

@@ -10,7 +10,7 @@ from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.definitions import defines, defines_head, head_of, introduces, term_asked_for
 from askbook.retrieval.judging import Judge
 from askbook.retrieval.query import SearchResult
-from askbook.retrieval.terms import content_terms
+from askbook.retrieval.terms import content_terms, term_set
 
 RESULTS_READ = 3
 UNITS_JUDGED = 16
@@ -58,7 +58,7 @@ def place_units(context: RetrievalContext) -> list[Placed]:
     """The units of the best results, and of those that introduce what is asked for, in reading order."""
     asked = term_asked_for(context.query)
     return [
-        Placed(result, position, unit, frozenset(content_terms(unit.text)))
+        Placed(result, position, unit, frozenset(term_set(unit.text)))
         for result in context.results
         if result.rank <= RESULTS_READ or introduces(result.text, result.section, asked)
         for position, unit in enumerate(cut_into_units(result.text))

@@ -362,7 +362,7 @@ class Askbook:
 
     async def book(self, book_id: str | None) -> ShelvedBook:
         """The named book, or the only one."""
-        return choose_book(await self.library.books(), book_id)
+        return choose_book(await self.library.shelf(), book_id)
 
     async def searchable(self, book_id: str | None) -> Book:
         """A book whose vectors the current embedder made."""

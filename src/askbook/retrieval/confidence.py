@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 from askbook.config import ConfidenceSettings
 from askbook.retrieval.calibration import Calibration, features_of
 from askbook.retrieval.context import RetrievalContext
-from askbook.retrieval.terms import content_terms
+from askbook.retrieval.terms import content_terms, term_set
 
 ConfidenceLevel: TypeAlias = Literal["high", "medium", "low", "insufficient"]
 
@@ -120,7 +120,7 @@ def _reason(context: RetrievalContext, level: ConfidenceLevel) -> str:
 
 def _missing(context: RetrievalContext) -> str:
     """The question's own words that no retrieved passage contains."""
-    present = {term for result in context.results for term in content_terms(result.text)}
+    present = {term for result in context.results for term in term_set(result.text)}
     words = [w.strip(".,?!;:()\"'`") for w in context.query.split()]
     absent = [w for w in words if (terms := content_terms(w)) and not present & set(terms)]
     return ", ".join(f"“{word}”" for word in dict.fromkeys(absent[:3]))

@@ -160,9 +160,7 @@ class Searcher:
             query.where, vector=None, text=" ".join(names), limit=CANDIDATES
         )
         ids = [hit.chunk_id for hit in hits.sparse]
-        chunks = await self._library.chunks(query.book_id, ids)
-        texts = {i: chunk.embedded_text for i, chunk in chunks.items()}
-        return holding(query.text, names, texts)
+        return holding(query.text, names, await self._library.texts(query.book_id, ids))
 
     async def _shown(
         self, query: SearchQuery, ranked: Sequence[Candidate], need: int

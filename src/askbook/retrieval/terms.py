@@ -1,6 +1,7 @@
 """The words of a question that carry its meaning. Pure."""
 
 import re
+from functools import lru_cache
 
 _WORD = re.compile(r"[A-Za-z0-9]+(?:[._'+#-][A-Za-z0-9]+)*")
 _STOP = frozenset(
@@ -20,12 +21,18 @@ def content_terms(text: str) -> list[str]:
     return list(dict.fromkeys(stem(word.lower()) for word in content_words(text)))
 
 
+def term_set(text: str) -> set[str]:
+    """The stems of the meaningful words, for looking up whether a long text holds some."""
+    return {stem(word) for word in set(_WORD.findall(text.lower())) - _STOP if len(word) > 1}
+
+
 def content_words(text: str) -> list[str]:
     """The meaningful words as they were written, in order of appearance."""
     words = (match.group() for match in _WORD.finditer(text))
     return [word for word in words if word.lower() not in _STOP and len(word) > 1]
 
 
+@lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
     """A light English stemmer: enough to meet plurals and verb forms."""
     word = word.removesuffix("'s")

@@ -8,6 +8,7 @@ from sqlalchemy import Text, and_, bindparam, cast, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from askbook.book import DocumentChunk
+from askbook.storage.remembering import Remembered
 from askbook.storage.rows import (
     ChunkRow,
     Mark,
@@ -30,6 +31,7 @@ class Library:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self._shelf = Remembered(self._read_shelf)
 
     @asynccontextmanager
     async def _snapshot(self) -> AsyncGenerator[AsyncConnection]:
@@ -46,6 +48,13 @@ class Library:
             rows = await connection.execute(select(books).order_by(books.c.book_id))
             return [book_of(row) for row in rows]
 
+    async def shelf(self) -> Sequence[ShelvedBook]:
+        """The books as readers' questions see them: as of this second."""
+        return await self._shelf.get(None)
+
+    async def _read_shelf(self, _key: None) -> Sequence[ShelvedBook]:
+        return await self.books()
+
     async def book(self, book_id: str) -> ShelvedBook | None:
         async with self._engine.connect() as connection:
             row = (
@@ -56,11 +65,13 @@ class Library:
     async def save_book(self, shelved: ShelvedBook) -> None:
         async with self._engine.begin() as connection:
             await upsert(connection, books, [book_row(shelved)])
+        self._shelf.forget()
 
     async def delete_book(self, book_id: str) -> None:
         async with self._engine.begin() as connection:
             for table in (chunks, lessons, dirty_points, gaps, calibrations, books):
                 await connection.execute(delete(table).where(table.c.book_id == book_id))
+        self._shelf.forget()
 
     async def lessons(self, book_id: str) -> dict[str, ShelvedLesson]:
         """All lessons of a book by source file, in book order."""
@@ -114,15 +125,32 @@ class Library:
 
     async def chunks(self, book_id: str, chunk_ids: Sequence[str]) -> dict[str, DocumentChunk]:
         """The visible ones among these chunks, all as of one moment."""
+        parts = slices(chunk_ids)
+        # One statement is of one moment by itself.
+        moment = self._snapshot() if len(parts) > 1 else self._engine.connect()
         found: dict[str, DocumentChunk] = {}
-        async with self._snapshot() as connection:
-            for ids in slices(chunk_ids):
+        async with moment as connection:
+            for ids in parts:
                 rows = await connection.execute(
                     select(chunks.c.chunk_id, chunks.c.payload).where(
                         chunks.c.book_id == book_id, chunks.c.chunk_id.in_(ids)
                     )
                 )
                 found.update({row.chunk_id: chunk_of(row) for row in rows})
+        return found
+
+    async def texts(self, book_id: str, chunk_ids: Sequence[str]) -> dict[str, str]:
+        """The embedded texts of the visible ones among these chunks."""
+        columns = [chunks.c.payload[name].as_string() for name in ("breadcrumb", "text")]
+        found: dict[str, str] = {}
+        async with self._engine.connect() as connection:
+            for ids in slices(chunk_ids):
+                rows = await connection.execute(
+                    select(chunks.c.chunk_id, *columns).where(
+                        chunks.c.book_id == book_id, chunks.c.chunk_id.in_(ids)
+                    )
+                )
+                found.update({i: f"{breadcrumb}\n{text}" for i, breadcrumb, text in rows})
         return found
 
     async def export(self, book_id: str) -> AsyncIterator[DocumentChunk]:
