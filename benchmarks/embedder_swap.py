@@ -22,7 +22,8 @@ from askbook.retrieval.calibration import Calibration, choose_calibration
 from askbook.retrieval.confidence import assess
 from askbook.retrieval.context import RetrievalContext
 from collecting import Row, anchored, anchors_of, collect
-from fit_calibration import FEATURES, LIMITS, Table, folder_of
+from fit_calibration import LIMITS, labelled
+from fitting import FEATURES, Fitting
 from folders import DATA, REPOSITORY, RefusalSet, refusal_sets
 from hashing_server import MODELS, hashing_embedder
 
@@ -47,9 +48,9 @@ def main() -> None:
         with hashing_embedder(settings, model) as other:
             rows[model] = asyncio.run(_rows(other, chosen, f"calibration-{model}"))
     rows[RESCALED] = [_rescaled(row) for row in rows[BUILTIN]]
-    labelled = asyncio.run(_rows(settings, sets, "calibration"))
+    builtin = asyncio.run(_rows(settings, sets, "calibration"))
     for judged in (True, False):
-        _print_table(rows, labelled, settings.confidence, judged)
+        _print_table(rows, builtin, settings.confidence, judged)
 
 
 async def _rows(settings: Settings, sets: Sequence[RefusalSet], folder: str) -> list[Row]:
@@ -67,7 +68,7 @@ async def _rows(settings: Settings, sets: Sequence[RefusalSet], folder: str) -> 
 
 def _print_table(
     rows: dict[str, list[Row]],
-    labelled: Sequence[Row],
+    builtin: Sequence[Row],
     confidence: ConfidenceSettings,
     judged: bool,
 ) -> None:
@@ -78,7 +79,7 @@ def _print_table(
     cut = _best_cut(rows[BUILTIN], judged)
     policies: dict[str, Callable[[str], Decision]] = {
         "calibrated, shipped": lambda name: _shipped(name, confidence, judged),
-        "calibrated, left out": lambda name: _left_out(name, labelled, confidence, judged),
+        "calibrated, left out": lambda name: _left_out(name, builtin, confidence, judged),
         "no `askbook calibrate`": lambda _: _free(confidence, judged),
         "threshold 0.7 / 0.75 / 0.85": lambda _: _threshold(confidence, judged),
         f"best cosine ≥ {cut:.2f}, the best cut for {BUILTIN}": lambda _: _cosine(cut, judged),
@@ -109,11 +110,12 @@ def _shipped(name: str, confidence: ConfidenceSettings, judged: bool) -> Decisio
 
 
 def _left_out(
-    name: str, labelled: Sequence[Row], confidence: ConfidenceSettings, judged: bool
+    name: str, rows: Sequence[Row], confidence: ConfidenceSettings, judged: bool
 ) -> Decision:
     """The same features as the shipped one reads, fitted with the built-in embedder on other folders."""
     kinds = ("built-in", "calibrated", "any")
-    tables = {kind: Table(labelled, FEATURES[kind, judged], judged) for kind in kinds}
+    known = labelled(rows, judged)
+    fittings = {kind: Fitting(known, FEATURES[kind, judged]) for kind in kinds}
     fits: dict[tuple[str, str], Calibration] = {}
 
     def answers(row: Row) -> bool:
@@ -121,9 +123,7 @@ def _left_out(
         is_clear = context.anchors is not None and context.anchors.are_clear(judged=judged)
         kind = "built-in" if name == BUILTIN else "calibrated" if is_clear else "any"
         if (row.name, kind) not in fits:
-            mine = {folder_of(each) for each in labelled if each.name == row.name}
-            rest = [i for i, each in enumerate(labelled) if folder_of(each) not in mine]
-            fits[row.name, kind] = tables[kind].fit(rest)
+            fits[row.name, kind] = fittings[kind].fit_without(row.name)
         return assess(context, confidence, fits[row.name, kind]).should_answer
 
     return answers

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
 
+import unseen
 from askbook.config import ConfidenceSettings
 from askbook.evaluation.configurations import DEFAULT, WHOLE_DOCUMENTS
 from askbook.evaluation.intervals import paired_difference
@@ -171,8 +172,7 @@ def _refusal(results: Sequence[Result], confidence: ConfidenceSettings) -> list[
         f"At the default prior ({confidence.answerable_prior:g}) and level ({confidence.low:g}); ECE with "
         "rows weighted to the prior; `found` are answerable questions whose gold document was among the "
         "first five; `cosine` is the AUROC of the best cosine alone. The shipped calibration was fitted on "
-        "these sets; what it does on sets it never saw is in "
-        "[decision 0005](decisions/0005-what-confidence-reads.md).",
+        "these sets; what it does on sets it never saw stands below.",
         "",
         "| set | n | AUROC | cosine | accuracy | refused answerable | refused found | answered unanswerable | ECE |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -191,7 +191,13 @@ def _refusal(results: Sequence[Result], confidence: ConfidenceSettings) -> list[
         names = ("accuracy", "refused_answerable", "refused_found", "answered_unanswerable", "ece")
         cells += [numbers[m] for m in names]
         lines.append(f"| {e.dataset} | {numbers['n']} | " + " | ".join(map(_shown, cells)) + " |")
-    return [*lines, "", *_pooled(results), *_kinds(results)]
+    return [
+        *lines,
+        "",
+        *_pooled(results),
+        *_kinds(results),
+        *unseen.table(results, confidence),
+    ]
 
 
 def _pooled(results: Sequence[Result]) -> list[str]:
@@ -199,9 +205,7 @@ def _pooled(results: Sequence[Result]) -> list[str]:
     found: list[bool] = []
     foreign: dict[str, list[bool]] = {"off_topic": [], "near_miss": []}
     for kind, e in results:
-        named = {"clapnq_unanswerable": "near_miss", "multiturn_mtrag_un": "near_miss"}.get(
-            e.dataset, kind
-        )
+        named = unseen.KINDS.get(e.dataset, kind)
         if named not in foreign:
             continue
         for q, o in zip(e.questions, e.outcomes[DEFAULT], strict=True):

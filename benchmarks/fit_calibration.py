@@ -1,8 +1,4 @@
-"""Fits the shipped calibrations on the labelled development folders and says how they do on folders they never saw.
-
-Sets count equally (see `_weights`), and within each the answerable rows weigh as much as the prior says. A fold leaves out
-every row that comes from a folder of the set it is scored on, its corpus and its question lists alike.
-"""
+"""Fits the shipped calibrations on the labelled development folders and says how they do on folders they never saw."""
 
 import argparse
 import asyncio
@@ -11,31 +7,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-from sklearn.linear_model import LogisticRegression  # pyright: ignore[reportMissingTypeStubs]  # it ships none
-
 from askbook.config import Settings, load_settings
 from askbook.embedding.builtin import BuiltinEmbedder
 from askbook.evaluation.corpus import cache_beside
 from askbook.evaluation.metrics import auroc, ece
 from askbook.retrieval.calibration import SHIPPED, Calibration, features_of
 from collecting import Row, anchored, anchors_of, collect
-from folders import DATA, OFF_TOPIC, REPOSITORY, refusal_sets
+from fitting import FEATURES, PRIOR, Fitting, Labelled
+from folders import DATA, REPOSITORY, folder_of, refusal_sets
 
-PRIOR = 0.85
 LEVEL = 0.60
-PENALTY = 0.3
-"""Inverse strength of the ridge penalty, on standardised features."""
-FEATURES = {
-    ("built-in", True): ("best", "answerability", "introduced"),
-    ("built-in", False): ("best", "best_coverage"),
-    ("calibrated", True): ("place", "relevance", "answerability", "introduced"),
-    ("calibrated", False): ("place", "best_coverage"),
-    ("any", True): ("relevance", "answerability", "introduced"),
-    ("any", False): ("standing", "best_coverage", "agreement"),
-}
-"""Few on purpose: with more, folds score better on their own kind of question and worse on others. Cosines
-mean something for the embedder they were fitted with only; where they lie between a book's anchors, for any."""
 LIMITS = {"adversarial": 100, "near_miss": 150, "off_topic": 110}
 
 
@@ -46,14 +27,14 @@ def main() -> None:
     fingerprint = str(BuiltinEmbedder().fingerprint)
     entries: list[dict[str, object]] = []
     for (embedder, judged), features in FEATURES.items():
-        table = Table(rows, features, judged)
+        fitting = Fitting(labelled(rows, judged), features)
         print(f"\n## {embedder} embedder, {'with' if judged else 'without'} judge\n")
-        _print_report(table)
-        fitted = table.fit(range(len(rows)))
+        _print_report(fitting)
+        fitted = fitting.fit(range(len(rows)))
         entries.append(_entry(fingerprint if embedder == "built-in" else None, fitted))
         print(
             "\nWeights: "
-            + ", ".join(f"{f} {w:+.2f}" for f, w in zip(features, table.standard, strict=True))
+            + ", ".join(f"{f} {w:+.2f}" for f, w in zip(features, fitting.standard, strict=True))
         )
     if options.write:
         lines = ",\n ".join(json.dumps(entry) for entry in entries)
@@ -61,81 +42,42 @@ def main() -> None:
         print(f"\nWritten to {SHIPPED.relative_to(REPOSITORY)}.")
 
 
-class Table:
-    """Rows as numbers, and the fits made of them."""
-
-    def __init__(self, rows: Sequence[Row], features: tuple[str, ...], judged: bool) -> None:
-        self.rows = rows
-        self.features = features
-        self.values = [features_of(row.judged if judged else row.unjudged) for row in rows]
-        self.matrix = np.array([[value[f] for f in features] for value in self.values])
-        self.labels = np.array([row.answerable for row in rows])
-        self.standard: list[float] = []
-
-    def fit(self, chosen: Sequence[int]) -> Calibration:
-        """A logistic on standardised features, with the standardisation folded into its weights."""
-        index = np.array(chosen)
-        weights = self._weights(index)
-        index, weights = index[weights > 0], weights[weights > 0]
-        x, y = self.matrix[index], self.labels[index]
-        mean = np.average(x, axis=0, weights=weights)
-        spread = np.sqrt(np.average((x - mean) ** 2, axis=0, weights=weights))
-        model = LogisticRegression(C=PENALTY, max_iter=1000)
-        model.fit((x - mean) / spread, y, sample_weight=weights * len(index))
-        self.standard = model.coef_[0].tolist()
-        folded = model.coef_[0] / spread
-        intercept = float(np.asarray(model.intercept_)[0] - folded @ mean)
-        return Calibration(None, self.features, tuple(map(float, folded)), intercept, PRIOR)
-
-    def _weights(self, index: np.ndarray) -> np.ndarray:
-        """Sets count equally, but foreign questions, which share their list and not their books, as the root of
-        their number; answerable rows are a set's prior share; a set with one kind only is left out."""
-        weights = np.zeros(len(index))
-        off_topic = self._off_topic(index)
-        for name in {self.rows[i].name for i in index}:
-            mine = np.array([self.rows[i].name == name for i in index])
-            yes, no = mine & self.labels[index], mine & ~self.labels[index]
-            if yes.any() and no.any():
-                share = len(off_topic) ** -0.5 if name in off_topic else 1.0
-                weights[yes] = share * PRIOR / yes.sum()
-                weights[no] = share * (1 - PRIOR) / no.sum()
-        return weights / weights.sum()
-
-    def _off_topic(self, index: np.ndarray) -> set[str]:
-        return {self.rows[i].name for i in index if self.rows[i].kind == "off_topic"}
-
-    def probabilities(self, calibration: Calibration, chosen: Sequence[int]) -> list[float]:
-        return [calibration.probability(self.values[i], PRIOR) for i in chosen]
+def labelled(rows: Sequence[Row], judged: bool) -> list[Labelled]:
+    """The rows as a fit reads them, with or without the judge."""
+    return [
+        Labelled(
+            name=row.name,
+            kind=row.kind,
+            folder=folder_of(row.name, row.kind, answerable=row.answerable),
+            answerable=row.answerable,
+            found=row.found,
+            values=features_of(row.judged if judged else row.unjudged),
+        )
+        for row in rows
+    ]
 
 
-def _print_report(table: Table) -> None:
+def _print_report(fitting: Fitting) -> None:
     print(
         "| set | n | AUROC | cosine | ECE | refused answerable | refused found | answered unanswerable |"
     )
     print("|---|---|---|---|---|---|---|---|")
     pooled: dict[str, list[bool]] = {"found": [], "off_topic": [], "near_miss": []}
-    for name in dict.fromkeys(row.name for row in table.rows):
-        mine = [i for i, row in enumerate(table.rows) if row.name == name]
-        folders = {folder_of(table.rows[i]) for i in mine}
-        rest = [i for i, row in enumerate(table.rows) if folder_of(row) not in folders]
-        scores = table.probabilities(table.fit(rest), mine)
-        labels = [table.rows[i].answerable for i in mine]
-        refused = [score < LEVEL for score in scores]
-        yes = [r for r, label in zip(refused, labels, strict=True) if label]
-        no = [r for r, label in zip(refused, labels, strict=True) if not label]
-        found = [
-            r
-            for r, i in zip(refused, mine, strict=True)
-            if table.rows[i].answerable and table.rows[i].found
-        ]
-        cosine = auroc([table.values[i]["best"] for i in mine], labels)
-        kind = table.rows[mine[0]].kind
-        if kind != "adversarial":
+    for name in dict.fromkeys(row.name for row in fitting.rows):
+        mine = [row for row in fitting.rows if row.name == name]
+        calibration = fitting.fit_without(name)
+        scores = [calibration.probability(row.values, PRIOR) for row in mine]
+        labels = [row.answerable for row in mine]
+        refused = list(zip(mine, (score < LEVEL for score in scores), strict=True))
+        yes = [r for row, r in refused if row.answerable]
+        no = [r for row, r in refused if not row.answerable]
+        found = [r for row, r in refused if row.answerable and row.found]
+        if mine[0].kind != "adversarial":
             pooled["found"] += found
-            pooled[kind] += no
+            pooled[mine[0].kind] += no
         cells = (
             auroc(scores, labels),
-            cosine,
+            auroc([row.values["best"] for row in mine], labels),
             ece(scores, labels, PRIOR),
             _share(yes),
             _share(found),
@@ -144,13 +86,6 @@ def _print_report(table: Table) -> None:
         print(f"| {name} | {len(mine)} | " + " | ".join(f"{c:.3f}" for c in cells) + " |")
     shares = ", ".join(f"{name} {100 * _share(values):.1f} %" for name, values in pooled.items())
     print(f"\nRefused, pooled without the adversarial set: {shares}.")
-
-
-def folder_of(row: Row) -> str:
-    """The folder a row comes from."""
-    if row.kind == "off_topic":
-        return row.name.split(" × ")[1] if row.answerable else OFF_TOPIC
-    return "robotics_course" if row.name == "absent_chapters" else row.name
 
 
 def _entry(fingerprint: str | None, fitted: Calibration) -> dict[str, object]:

@@ -73,6 +73,13 @@ def off_topic_on(data: Path, name: str) -> Dataset:
     return replace(_keeping(dataset, keep), name=f"off_topic × {name}")
 
 
+def folder_of(name: str, kind: Kind, *, answerable: bool) -> str:
+    """The folder a question of a refusal set comes from."""
+    if kind == "off_topic":
+        return name.split(" × ")[1] if answerable else OFF_TOPIC
+    return "robotics_course" if name == "absent_chapters" else name
+
+
 def _keeping(dataset: Dataset, keep: Callable[[Question], bool]) -> Dataset:
     return replace(dataset, questions=tuple(q for q in dataset.questions if keep(q)))
 

@@ -13,7 +13,7 @@ from askbook.evaluation.configurations import CONFIGURATIONS, DEFAULT, Configura
 from askbook.evaluation.corpus import BOOK_ID, Corpus
 from askbook.evaluation.datasets import Question
 from askbook.evaluation.metrics import Span
-from askbook.retrieval.calibration import calibration_for
+from askbook.retrieval.calibration import calibration_for, features_of
 from askbook.retrieval.confidence import assess
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.history import Message
@@ -39,6 +39,11 @@ class Outcome:
     notes: list[str] = field(default_factory=list[str])
     last_turn_only: list[str] | None = None
     """The ranked documents without what was said before, where something was."""
+    threshold_confidence: float = 0.0
+    """What the fixed-threshold policy makes of the same retrieval."""
+    threshold_answered: bool = False
+    features: dict[str, float] = field(default_factory=dict[str, float])
+    """What a calibration reads of the retrieval."""
 
     @classmethod
     def from_json(cls, row: dict[str, Any]) -> "Outcome":
@@ -77,7 +82,10 @@ class Asker:
         top_k = self._askbook.settings.retrieval.top_k
         context = await self.search(text, chosen, top_k, history)
         latency = (time.perf_counter() - started) * 1000
-        metrics = assess(context, self._askbook.settings.confidence, self._calibration(context))
+        confidence, calibration = self._askbook.settings.confidence, self._calibration(context)
+        metrics = assess(context, confidence, calibration)
+        fixed = confidence.model_copy(update={"policy": "threshold"})
+        by_threshold = assess(context, fixed, calibration)
         return Outcome(
             qid=question.qid,
             ranked=await self._ranked(text, chosen, history),
@@ -89,6 +97,9 @@ class Asker:
             answer=await self._answer(question, text, history, context) if with_answer else None,
             notes=notes,
             last_turn_only=await self._ranked(text, chosen) if history else None,
+            threshold_confidence=by_threshold.confidence,
+            threshold_answered=by_threshold.should_answer,
+            features=features_of(context),
         )
 
     async def search(

@@ -14,7 +14,8 @@ MARGIN = 34
 _STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse;margin:1rem 0}td,th{padding:.25rem .75rem;border-bottom:1px solid #ddd;text-align:right}
 td:first-child,th:first-child{text-align:left}figure{display:inline-block;margin:0 1rem 1rem 0}
-figcaption{font-size:.85rem;color:#555}svg text{font-size:10px;fill:#555}"""
+.policy{display:inline-block;width:48%;min-width:19rem;vertical-align:top}
+figcaption{font-size:.85rem;color:#555;max-width:19rem}svg text{font-size:10px;fill:#555}"""
 
 
 def as_lines(evaluated: Evaluated) -> list[str]:
@@ -82,24 +83,60 @@ def _table(summary: Mapping[str, Any]) -> str:
 
 
 def _plots(questions: Sequence[Question], outcomes: Sequence[Outcome], prior: float) -> str:
+    """The configured policy and the fixed thresholds, side by side on the same retrievals."""
     rows = [
-        (o.confidence, bool(q.answerable), o.top_score)
+        (bool(q.answerable), o)
         for q, o in zip(questions, outcomes, strict=True)
         if q.answerable is not None
     ]
-    labels = [label for _, label, _ in rows]
+    labels = [label for label, _ in rows]
     if len(set(labels)) < 2:
         return ""
-    scores, cosines = [score for score, _, _ in rows], [cosine for _, _, cosine in rows]
-    bins = [(b.confidence, b.answerable) for b in reliability(scores, labels, prior)]
-    fixed = risk_coverage(cosines, labels, prior)
-    return _figure(
-        "Reliability: stated probability against the share that is answerable",
-        [("#bbb", [(0.0, 0.0), (1.0, 1.0)]), ("#0a58ca", bins)],
-    ) + _figure(
-        "Risk over coverage: confidence (blue) and the best cosine (orange); lower is better",
-        [("#fd7e14", fixed), ("#0a58ca", risk_coverage(scores, labels, prior))],
+    policies = {
+        "Our confidence": ("#0a58ca", [(o.confidence, o.answered) for _, o in rows]),
+        "Fixed thresholds": (
+            "#fd7e14",
+            [(o.threshold_confidence, o.threshold_answered) for _, o in rows],
+        ),
+    }
+    return "".join(
+        _column(title, colour, decisions, labels, prior)
+        for title, (colour, decisions) in policies.items()
     )
+
+
+def _column(
+    title: str,
+    colour: str,
+    decisions: Sequence[tuple[float, bool]],
+    labels: Sequence[bool],
+    prior: float,
+) -> str:
+    scores = [score for score, _ in decisions]
+    bins = [(b.confidence, b.answerable) for b in reliability(scores, labels, prior)]
+    refused = _share(
+        [not answered for (_, answered), label in zip(decisions, labels, strict=True) if label]
+    )
+    answered = _share(
+        [answered for (_, answered), label in zip(decisions, labels, strict=True) if not label]
+    )
+    return (
+        f'<section class="policy"><h3>{escape(title)}</h3>'
+        f"<p>{refused:.0%} of the answerable questions refused, {answered:.0%} of the others answered.</p>"
+        + _figure(
+            "Reliability: stated confidence against the share that is answerable",
+            [("#bbb", [(0.0, 0.0), (1.0, 1.0)]), (colour, bins)],
+        )
+        + _figure(
+            "Risk over coverage: the share of wrong answers when the surest are answered; lower is better",
+            [(colour, risk_coverage(scores, labels, prior))],
+        )
+        + "</section>"
+    )
+
+
+def _share(values: Sequence[bool]) -> float:
+    return sum(values) / len(values) if values else 0.0
 
 
 def _figure(caption: str, curves: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> str:

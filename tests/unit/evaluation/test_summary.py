@@ -125,7 +125,9 @@ def test_the_report_shows_numbers_plots_and_escapes_names() -> None:
     )
     page = as_html(evaluated, 0.85)
     assert "&lt;set&gt;" in page
-    assert page.count("<svg") == 2
+    assert page.count("<svg") == 4
+    assert "Our confidence" in page
+    assert "Fixed thresholds" in page
     assert any("ndcg@10" in line for line in as_lines(evaluated))
     assert any("last_turn_only" in line for line in as_lines(evaluated))
     assert evaluated.to_json()["retrieval"]["n"] == 3
