@@ -68,6 +68,28 @@ async def test_a_calibration_goes_with_its_book(engine: AsyncEngine) -> None:
     assert await store.find("robots", "f") is None
 
 
+async def test_a_calibration_is_old_once_a_lesson_changed(place: Path) -> None:
+    write(place / "small", {"a.md": lesson("Nodes", "Graph"), "b.md": lesson("Topics", "Names")})
+    settings = load_settings(data_dir=place / "data", judge=False)
+
+    async def ingest(book: Askbook) -> None:
+        async for _ in book.ingest(place / "small", "small"):
+            pass
+
+    async with Askbook(settings, embedder=WordEmbedder()) as book:
+        await ingest(book)
+        fingerprint = str(book.embedder.fingerprint)
+        now = datetime.now(UTC)
+        await book.calibrations.keep(
+            replace(MADE, book_id="small", fingerprint=fingerprint, made_at=now)
+        )
+        await ingest(book)
+        assert "changed since" not in await book.calibrations.describe("small")
+        write(place / "small", {"b.md": lesson("Topics", "Other names")})
+        await ingest(book)
+        assert "changed since" in await book.calibrations.describe("small")
+
+
 class Renamed(BuiltinEmbedder):
     """As good as the built-in one, but nobody has heard of it."""
 

@@ -28,8 +28,15 @@ class BookCalibrations:
     async def describe(self, book_id: str) -> str:
         """Which calibration judges this book."""
         found = await self._store.find(book_id, self.fingerprint)
-        anchors, made_at = (None, None) if found is None else (_anchors(found), found.made_at)
-        return describe_calibration(self.fingerprint, anchors, made_at, judged=self._judged)
+        if found is None:
+            return describe_calibration(self.fingerprint, None, None, judged=self._judged)
+        return describe_calibration(
+            self.fingerprint,
+            _anchors(found),
+            found.made_at,
+            judged=self._judged,
+            is_old=await self._store.changed_since(book_id, found.made_at),
+        )
 
     async def keep(self, made: BookCalibration) -> None:
         await self._store.save(made)

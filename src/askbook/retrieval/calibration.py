@@ -141,15 +141,22 @@ def is_shipped_for(fingerprint: str) -> bool:
 
 
 def describe_calibration(
-    fingerprint: str, anchors: Anchors | None, made_at: datetime | None, *, judged: bool
+    fingerprint: str,
+    anchors: Anchors | None,
+    made_at: datetime | None,
+    *,
+    judged: bool,
+    is_old: bool = False,
 ) -> str:
-    """Which calibration a book is judged by, in words; `made_at` is when its anchors were measured."""
+    """Which calibration a book is judged by, in words; `made_at` is when its anchors were measured, and
+    `is_old` that the book changed since."""
     if is_shipped_for(fingerprint):
         return "shipped for this embedder"
     if anchors is None:
         return "shipped for any embedder: run `askbook calibrate`"
     if anchors.are_clear(judged=judged):
-        return f"calibrated for this book on {made_at:%Y-%m-%d}"
+        old = "; it changed since: run `askbook calibrate` again" if is_old else ""
+        return f"calibrated for this book on {made_at:%Y-%m-%d}{old}"
     return f"shipped for any embedder: cosines tell less than the judge here ({made_at:%Y-%m-%d})"
 
 

@@ -7,7 +7,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from askbook.storage.rows import upsert, utc
-from askbook.storage.tables import books, calibrations
+from askbook.storage.tables import books, calibrations, lessons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +55,14 @@ class CalibrationStore:
             return None
         values = {name: getattr(row, name) for name in BookCalibration.__slots__}
         return BookCalibration(**values | {"made_at": utc(row.made_at)})
+
+    async def changed_since(self, book_id: str, moment: datetime) -> bool:
+        """Whether a lesson of the book was read anew after this moment."""
+        query = select(lessons.c.source_file).where(
+            lessons.c.book_id == book_id, lessons.c.ingested_at > moment
+        )
+        async with self._engine.connect() as connection:
+            return (await connection.execute(query.limit(1))).first() is not None
 
     async def forget(self, book_id: str, fingerprint: str) -> None:
         async with self._engine.begin() as connection:

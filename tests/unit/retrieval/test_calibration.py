@@ -163,6 +163,8 @@ def test_which_calibration_is_in_use_is_told() -> None:
     assert describe_calibration("other", far, day, judged=True) == own
     assert describe_calibration("other", near, day, judged=False) == own
     assert "tell less than the judge" in describe_calibration("other", near, day, judged=True)
+    old = describe_calibration("other", far, day, judged=True, is_old=True)
+    assert old == f"{own}; it changed since: run `askbook calibrate` again"
 
 
 def test_the_place_is_read_where_there_are_anchors() -> None:
