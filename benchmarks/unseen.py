@@ -54,7 +54,7 @@ def table(
 
 
 def _labelled(kind: Kind | None, e: Evaluated) -> list[tuple[Labelled, Outcome]]:
-    known = KINDS[e.dataset] if e.dataset in KINDS else kind
+    known = KINDS.get(e.dataset) or kind
     if known is None:
         return []
     rows: list[tuple[Labelled, Outcome]] = []
