@@ -13,6 +13,7 @@ from askbook.config import ConfidenceSettings, ModelSettings, OpenAISettings
 from askbook.remote import Breaker
 from askbook.retrieval.calibration import Calibration
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.followups import FollowUp
 from askbook.retrieval.history import Message
 from askbook.retrieval.query import SearchQuery, SearchResult
 from sample_chunks import make_result
@@ -41,10 +42,17 @@ class Shelf:
     ) -> None:
         self._first, self._later, self._given = first, later, given
         self.queries: list[SearchQuery] = []
+        self.readings: list[FollowUp | None] = []
 
-    async def search(self, query: SearchQuery, history: Sequence[Message] = ()) -> RetrievalContext:
+    async def search(
+        self,
+        query: SearchQuery,
+        history: Sequence[Message] = (),
+        reading: FollowUp | None = None,
+    ) -> RetrievalContext:
         texts = self._first if query.text == QUESTION else self._later
         self.queries.append(query)
+        self.readings.append(reading)
         return RetrievalContext(
             query=query.text, results=results_of(texts, **self._given), query_time_ms=1.0
         )

@@ -21,6 +21,7 @@ from askbook.chat import TurnEnded
 from askbook.config import Settings, load_settings
 from askbook.remote import Breaker
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.followups import FollowUp
 from askbook.retrieval.history import Message
 from askbook.retrieval.query import SearchQuery
 from openai_chat_server import ChatServer, Say
@@ -231,7 +232,12 @@ async def test_a_client_who_goes_away_cancels_the_model_call(model: ChatServer) 
 class Numbered:
     """A searcher whose every question has its own passage."""
 
-    async def search(self, query: SearchQuery, history: Sequence[Message] = ()) -> RetrievalContext:
+    async def search(
+        self,
+        query: SearchQuery,
+        history: Sequence[Message] = (),
+        reading: FollowUp | None = None,
+    ) -> RetrievalContext:
         number = query.text.rsplit(" ", 1)[-1]
         text = f"Robot number {number} carries {number} kg over rough ground."
         return RetrievalContext(query=query.text, results=results_of([text]), query_time_ms=1.0)

@@ -84,6 +84,16 @@ def repair_agent(model: Model, settings: AnswerModelSettings, instructions: str)
     )
 
 
+def rewriting_agent(model: Model, settings: AnswerModelSettings, instructions: str) -> Agent[None]:
+    """Makes a question complete; what it writes is searched for and never shown."""
+    return Agent[None](
+        name="tutor-rewriting",
+        instructions=instructions,
+        model=model,
+        model_settings=_model_settings(settings, with_tools=False),
+    )
+
+
 def run_config() -> RunConfig:
     """No tracing, and a call to an unknown tool is the model's problem."""
     return RunConfig(

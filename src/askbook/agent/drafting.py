@@ -117,10 +117,22 @@ class Drafter:
         self, instructions: str, prompt: str, turn: "definition.Turn", spending: Spending
     ) -> str:
         """A second text without searches."""
+        sdk = await self._sdk()
+        agent = sdk.repair_agent(self._model, self._settings, instructions)
+        return await self._written(agent, prompt, turn, spending)
+
+    async def complete(self, instructions: str, prompt: str, spending: Spending) -> str:
+        """A question made complete, before anything is searched."""
+        sdk = await self._sdk()
+        agent = sdk.rewriting_agent(self._model, self._settings, instructions)
+        return await self._written(agent, prompt, None, spending)
+
+    async def _written(
+        self, agent: Any, prompt: str, turn: "definition.Turn | None", spending: Spending
+    ) -> str:
         from agents import Runner
 
         sdk = await self._sdk()
-        agent = sdk.repair_agent(self._model, self._settings, instructions)
         try:
             run = Runner.run(agent, prompt, context=turn, max_turns=1, run_config=sdk.run_config())
             result = await asyncio.wait_for(run, spending.seconds_left)

@@ -47,7 +47,7 @@ class Asked:
 def instructions_for(asked: Asked, boundary: str, searches: int) -> str:
     """The tutor's rules for this book, this reader and this turn's boundary."""
     levels = asked.query.proficiency_levels or ()
-    return _filled(
+    return filled(
         INSTRUCTIONS.read_text(encoding="utf-8"),
         title=asked.book.title,
         searches=str(searches),
@@ -95,7 +95,7 @@ def repair_prompt(
     asked: Asked, sources: Sources, boundary: str, refused: Sequence[Rejected]
 ) -> str:
     """Asks for refused sentences again, with the reasons and all sources."""
-    return _filled(
+    return filled(
         REPAIR.read_text(encoding="utf-8"),
         sentences="\n".join(f"- {r.claim.text} ({' '.join(r.reasons)})" for r in refused),
         refusal=asked.book.refusal,
@@ -118,7 +118,7 @@ def _formatted(sources: Sources, boundary: str) -> str:
     return "\n".join(lines)
 
 
-def _filled(template: str, **values: str) -> str:
+def filled(template: str, **values: str) -> str:
     """A prompt with its blanks filled; braces inside a value are left alone."""
     return re.sub(r"\{(\w+)\}", lambda m: values.get(m.group(1), m.group()), template)
 

@@ -3,7 +3,7 @@
 import re
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,6 +23,12 @@ from askbook.agent.prompting import (
     secrets_of,
 )
 from askbook.agent.response import Citation
+from askbook.agent.rewriting import (
+    needs_rewriting,
+    rewriting_instructions,
+    rewriting_prompt,
+    usable,
+)
 from askbook.agent.scoring import place_units
 from askbook.agent.sources import Sources
 from askbook.agent.tools import RetrievalTool
@@ -30,6 +36,7 @@ from askbook.agent.verifying import Rejected, Verified, Verifier
 from askbook.config import ModelSettings, OpenAISettings
 from askbook.errors import AskbookError, ServiceUnavailable
 from askbook.remote import Breaker
+from askbook.retrieval.history import Message
 from askbook.retrieval.judging import Judge
 from askbook.retrieval.search import Searcher
 from askbook.retrieval.terms import content_terms
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+REWRITING_SECONDS = 8.0
 MAX_REPAIRED = 12
 """Sentences a model is asked to write again; a draft with more is not worth it."""
 UNREACHABLE = "The model could not be reached; this answer quotes the book instead."
@@ -99,6 +107,34 @@ class Tutor:
     async def close(self) -> None:
         await self._drafter.close()
 
+    async def complete(self, question: str, history: Sequence[Message]) -> tuple[str | None, int]:
+        """A follow-up made self-contained, and the tokens it took; none when the model is no help."""
+        if not needs_rewriting(question, history):
+            return None, 0
+        seconds = min(REWRITING_SECONDS, self._settings.answer_timeout)
+        spending = Spending(time.monotonic() + seconds)
+        boundary = _boundary()
+        try:
+            self._breaker.admit()
+        except AskbookError:
+            return None, 0
+        try:
+            reply = await self._drafter.complete(
+                rewriting_instructions(boundary),
+                rewriting_prompt(question, history, boundary),
+                spending,
+            )
+        except ModelFailed as failure:
+            log.warning("rewriting_failed", reason=str(failure), model=self.model_name)
+            # A question can be searched as it is: whether the model is out, its answer will tell.
+            self._breaker.abandoned()
+            return None, spending.tokens
+        except BaseException:
+            self._breaker.abandoned()
+            raise
+        self._breaker.succeeded()
+        return usable(reply, question, history), spending.tokens
+
     async def answer(self, asked: Asked) -> AsyncGenerator[AnswerEvent]:
         """Sources, then each sentence as soon as it is checked, then how it ended."""
         progress = _Progress(Spending(time.monotonic() + self._settings.answer_timeout))
@@ -130,7 +166,7 @@ class Tutor:
         return progress.ended(failed=UNREACHABLE)
 
     async def _attempt(self, asked: Asked, progress: _Progress) -> AsyncGenerator[AnswerEvent]:
-        boundary = f"BOOK-{secrets.token_hex(8)}"
+        boundary = _boundary()
         sources = progress.sources = Sources(asked.book, asked.context.results)
         instructions = instructions_for(asked, boundary, self._settings.max_tool_calls)
         hidden = secrets_of(instructions, boundary)
@@ -224,6 +260,11 @@ class Tutor:
                 kept += 1
                 yield _sentence(result, progress)
         progress.rejected = refused[min(kept, len(refused)) :]
+
+
+def _boundary() -> str:
+    """Marks data in one exchange; a text that was written before cannot contain it."""
+    return f"BOOK-{secrets.token_hex(8)}"
 
 
 def _sentence(verified: Verified, progress: _Progress) -> SentenceVerified:

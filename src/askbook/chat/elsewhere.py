@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from askbook.book import HARDWARE_TIERS, DocumentMetadata
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.followups import FollowUp
 from askbook.retrieval.history import Message
 from askbook.retrieval.query import SearchQuery
 from askbook.retrieval.search import Searcher
@@ -15,16 +16,17 @@ async def covered_elsewhere(
     query: SearchQuery,
     history: Sequence[Message],
     answers: Callable[[RetrievalContext], bool],
+    reading: FollowUp | None = None,
 ) -> str | None:
     """Where the same book answers what it does not within the filter; none when it does not or none is set."""
     whole = _unfiltered(query)
     if whole == query:
         return None
-    nearest = await searcher.search(replace(whole, mode="dense"), history)
+    nearest = await searcher.search(replace(whole, mode="dense"), history, reading)
     if all(query.where.admits(result.chunk.metadata) for result in nearest.results):
         # Only what lies outside the filter can be news, and the judge need not look for it.
         return None
-    found = await searcher.search(whole, history)
+    found = await searcher.search(whole, history, reading)
     if not found.results or not answers(found):
         return None
     best = found.results[0].chunk.metadata

@@ -28,6 +28,7 @@ from askbook.config import ConfidenceSettings
 from askbook.retrieval.calibration import Calibration
 from askbook.retrieval.confidence import ConfidenceMetrics, assess
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.followups import FollowUp, rewritten
 from askbook.retrieval.history import Message
 from askbook.retrieval.judging import Judge
 from askbook.retrieval.pointing import read_as
@@ -113,6 +114,7 @@ class ChatTurns:
         turn, book = work.turn, work.book
         turn.to("retrieving")
         yield StateChanged(turn.state)
+        work = await self._read(work)
         context, metrics, marked = await self._retrieved(work)
         if is_foreign(work.query.text, (result.text for result in context.results)):
             context, metrics = self._in_doubt(context, metrics)
@@ -168,7 +170,7 @@ class ChatTurns:
             yield StateChanged(turn.state)
             nothing = replace(metrics, confidence_level="insufficient", should_answer=False)
             response = work.declined(context, nothing, model, book.refusal)
-            response = replace(response, info=info, tokens_used=ended.tokens_used)
+            response = replace(response, info=info, tokens_used=work.tokens + ended.tokens_used)
             nearest = next(iter(context.results), None)
             yield TurnEnded(response, nearest, filter_applied=context.filter_applied)
             return
@@ -191,7 +193,7 @@ class ChatTurns:
                 state=turn.state,
                 citations=citations,
                 sources=cited,
-                tokens_used=ended.tokens_used,
+                tokens_used=work.tokens + ended.tokens_used,
                 retrieval_count=context.total_found,
                 retrieval_time_ms=context.query_time_ms,
                 generation_time_ms=(time.perf_counter() - generating) * 1000,
@@ -201,11 +203,18 @@ class ChatTurns:
             filter_applied=context.filter_applied,
         )
 
+    async def _read(self, work: "_Work") -> "_Work":
+        """The work with its question made self-contained, by the model where there is one."""
+        if self._tutor is None or not work.followed:
+            return work
+        text, tokens = await self._tutor.complete(work.query.text, work.followed)
+        return replace(work, reading=rewritten(text) if text else None, tokens=tokens)
+
     async def _retrieved(
         self, work: "_Work"
     ) -> "tuple[RetrievalContext, ConfidenceMetrics, Marked | None]":
         """What the question found, how far to trust it, and where the marked passage stands."""
-        context = await self._searcher.search(work.query, work.followed)
+        context = await self._searcher.search(work.query, work.followed, work.reading)
         metrics = self._assessed(context)
         if work.selected_text is None:
             return context, metrics, None
@@ -243,6 +252,7 @@ class ChatTurns:
             work.query,
             work.followed,
             lambda found: self._assessed(found).should_answer,
+            work.reading,
         )
 
     def _in_doubt(
@@ -291,6 +301,8 @@ class _Work:
     selected_text: str | None
     turn: Turn
     started: float
+    reading: FollowUp | None = None
+    tokens: int = 0
 
     @property
     def followed(self) -> Sequence[Message]:
@@ -315,6 +327,7 @@ class _Work:
             model=model,
             metrics=metrics,
             state=self.turn.state,
+            tokens_used=self.tokens,
             retrieval_count=context.total_found,
             retrieval_time_ms=context.query_time_ms,
             total_time_ms=(time.perf_counter() - self.started) * 1000,

@@ -7,33 +7,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from askbook.retrieval.history import Message
-from askbook.retrieval.pointing import read_as
+from askbook.retrieval.pointing import FEW_TERMS, read_as
 from askbook.retrieval.terms import content_terms, content_words, stem
 
 QUESTIONS = 3
 """So many of the reader's last questions are looked at, the newest first."""
 WORDS = 8
 LONGEST_WORD = 40
-FEW_TERMS = 2
-"""A question with at most so many terms of its own says too little to be found by itself."""
+COMPLETE = 3.0
+"""What a complete reading counts beside a question that says little alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """A question with the words it leaves out; `weight` is what that reading counts beside the question alone."""
+    """A question with what it leaves out; `weight` is what that reading counts beside the question alone."""
 
     text: str
     weight: float
 
 
+def rewritten(text: str) -> FollowUp:
+    """A follow-up that somebody else made complete."""
+    return FollowUp(text, COMPLETE)
+
+
 def follow_up(question: str, history: Sequence[Message]) -> FollowUp | None:
     """The question with words of earlier ones; none when they add nothing."""
     if (read := read_as(question, history)) is not None:
-        return FollowUp(read, 3.0)
+        return FollowUp(read, COMPLETE)
     carried = carried_words(question, history)
     if not carried:
         return None
-    return FollowUp(f"{question} {' '.join(carried)}", 3.0 if is_elliptical(question) else 1.0)
+    weight = COMPLETE if is_elliptical(question) else 1.0
+    return FollowUp(f"{question} {' '.join(carried)}", weight)
 
 
 def carried_words(question: str, history: Sequence[Message]) -> list[str]:

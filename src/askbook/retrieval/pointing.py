@@ -12,6 +12,8 @@ from askbook.retrieval.terms import content_terms
 LONGEST_SUBJECT = 300
 LONGEST_ITEM = 80
 QUESTIONS = 3
+FEW_TERMS = 2
+"""A question with at most so many terms of its own says too little to be found by itself."""
 _REQUEST = re.compile(r"\b(?:more|why|how|what|else|explain|go on|continue)\b", re.IGNORECASE)
 """A reader who says only "no" or "yes" answers and asks nothing."""
 _NAME = re.compile(r"[^\w\s?.!,;:'’…-]")
@@ -36,6 +38,13 @@ def read_as(question: str, history: Sequence[Message]) -> str | None:
         return None
     subject = _subject([message.content for message in history if message.role == "user"])
     return f"{subject} {question}" if 0 < len(subject) <= LONGEST_SUBJECT else None
+
+
+def leans_on_what_was_said(question: str) -> bool:
+    """Whether a question says "it" before it names anything, or hardly says anything of its own."""
+    leaning = _LEANING.search(question)
+    named = content_terms(question[: leaning.start()] if leaning else question)
+    return len(named) <= (1 if leaning else FEW_TERMS) or len(content_terms(question)) <= FEW_TERMS
 
 
 def _subject(asked: Sequence[str]) -> str:

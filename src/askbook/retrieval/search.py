@@ -66,10 +66,18 @@ class Searcher:
         self._min_relevance_score = min_relevance_score
         self._calibrations = calibrations
 
-    async def search(self, query: SearchQuery, history: Sequence[Message] = ()) -> RetrievalContext:
-        """The best chunks for a question, within its filters; the book is known to be of this embedder."""
+    async def search(
+        self,
+        query: SearchQuery,
+        history: Sequence[Message] = (),
+        reading: FollowUp | None = None,
+    ) -> RetrievalContext:
+        """The best chunks for a question, within its filters; the book is known to be of this embedder.
+
+        A question inside a dialogue is read with what was said before; `reading` is that, where it is known.
+        """
         started = time.perf_counter()
-        followed = follow_up(query.text, history)
+        followed = reading or follow_up(query.text, history)
         vector = None if query.mode == "sparse" else await self._vector(query.text, followed)
         hits, found = await self._visible(query, vector, followed)
         if not (hits.dense or hits.sparse):

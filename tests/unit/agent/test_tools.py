@@ -11,6 +11,7 @@ from askbook.agent.tools import RetrievalTool, format_tool_response, tool_schema
 from askbook.book import Book
 from askbook.errors import ServiceUnavailable
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.followups import FollowUp
 from askbook.retrieval.history import Message
 from askbook.retrieval.query import SearchQuery
 from sample_chunks import make_result
@@ -32,7 +33,12 @@ class Searched:
         self.queries: list[SearchQuery] = []
         self._failure = failure
 
-    async def search(self, query: SearchQuery, history: Sequence[Message] = ()) -> RetrievalContext:
+    async def search(
+        self,
+        query: SearchQuery,
+        history: Sequence[Message] = (),
+        reading: FollowUp | None = None,
+    ) -> RetrievalContext:
         self.queries.append(query)
         if self._failure:
             raise self._failure

@@ -9,6 +9,7 @@ from agent_turns import ARM, BOOK, CONTROLLER, QUERY, Shelf, results_of, turns_w
 from askbook.chat.selection import NOT_MARKED_HERE, find_marked, is_about_the_mark
 from askbook.errors import InvalidInput
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.followups import FollowUp
 from askbook.retrieval.history import Message
 from askbook.retrieval.query import SearchQuery
 
@@ -21,7 +22,12 @@ class Everything:
     def __init__(self, texts: Sequence[str] = (ARM, CONTROLLER)) -> None:
         self._texts = texts
 
-    async def search(self, query: SearchQuery, history: Sequence[Message] = ()) -> RetrievalContext:
+    async def search(
+        self,
+        query: SearchQuery,
+        history: Sequence[Message] = (),
+        reading: FollowUp | None = None,
+    ) -> RetrievalContext:
         return RetrievalContext(
             query=query.text,
             results=results_of(self._texts)[: query.limit],

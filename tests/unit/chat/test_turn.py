@@ -12,6 +12,7 @@ from askbook.config import ConfidenceSettings
 from askbook.errors import IllegalTransition, ServiceUnavailable
 from askbook.retrieval.calibration import Calibration
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.followups import FollowUp
 from askbook.retrieval.history import Message
 from askbook.retrieval.judging import Judgement
 from askbook.retrieval.query import SearchQuery
@@ -68,7 +69,12 @@ class Found:
     def __init__(self, found: RetrievalContext | Exception) -> None:
         self._found = found
 
-    async def search(self, query: SearchQuery, history: Sequence[Message] = ()) -> RetrievalContext:
+    async def search(
+        self,
+        query: SearchQuery,
+        history: Sequence[Message] = (),
+        reading: FollowUp | None = None,
+    ) -> RetrievalContext:
         if isinstance(self._found, Exception):
             raise self._found
         return self._found
