@@ -359,8 +359,15 @@ async def _refused(_: Request, error: Exception) -> Response:
 def _record(record: qe.Record) -> dict[str, Any]:
     answer: dict[str, Any] = {"id": str(record.id), "payload": record.payload}
     if record.vector:
-        answer["vector"] = record.vector
+        vectors: Any = record.vector
+        answer["vector"] = {name: _vector(vector) for name, vector in vectors.items()}
     return answer
+
+
+def _vector(vector: Any) -> Any:
+    if isinstance(vector, qe.SparseVector):
+        return {"indices": vector.indices, "values": vector.values}
+    return vector
 
 
 def _data_type(schema: Any) -> models.PayloadSchemaType:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from askbook.book import PROFICIENCY_LEVELS, TEACHING_LAYERS, DocumentChunk, Vector
 from askbook.errors import DataDirectoryBusy, EmbedderMismatch
 from askbook.index import PAYLOAD_INDEXES, ChunkFilter, ChunkIndex, Hit, IndexPoint
+from askbook.index.sparse import terms_of
 from sample_chunks import make_chunk
 
 DIMENSION = 8
@@ -74,6 +75,7 @@ class ChunkIndexContract(ABC):
         assert stored.payload == point.payload
         assert stored.vector is not None
         np.testing.assert_allclose(stored.vector, point.vector, atol=1e-6)
+        assert stored.terms == pytest.approx(terms_of(point.sparse_text))
 
     async def test_retrieve_gives_vectors_only_when_asked(self, index: ChunkIndex) -> None:
         point = make_point(make_chunk())

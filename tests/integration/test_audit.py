@@ -97,6 +97,14 @@ async def alter_vector(shelf: Shelf, chunk_id: str, random: Random) -> Found:
     return {("stale", "index", chunk_id)}
 
 
+async def alter_terms(shelf: Shelf, chunk_id: str, random: Random) -> Found:
+    point = (await shelf.index.retrieve([chunk_id], vectors=True))[chunk_id]
+    assert point.vector is not None
+    text = f"nobody wrote this {random.randrange(9)}"
+    await shelf.index.upsert([IndexPoint(chunk_id, point.vector, text, point.payload)])
+    return {("stale", "index", chunk_id)}
+
+
 async def alter_cached_vector(shelf: Shelf, chunk_id: str, random: Random) -> Found:
     row = await row_of(shelf, chunk_id)
     wrong = shelf.embedder.vector_of(f"wrong {random.random()}").tobytes()
@@ -165,6 +173,7 @@ DAMAGES: list[Damage] = [
     alter_point_payload,
     alter_point_links,
     alter_vector,
+    alter_terms,
     alter_cached_vector,
     alter_row_payload,
     alter_row_links,

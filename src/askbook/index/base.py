@@ -68,11 +68,12 @@ class IndexPoint:
 
 @dataclass(frozen=True, slots=True)
 class StoredPoint:
-    """A chunk as it lies in the index."""
+    """A chunk as it lies in the index; its vectors if they were asked for."""
 
     chunk_id: str
     payload: dict[str, Any]
     vector: Vector | None
+    terms: Mapping[int, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,7 +210,9 @@ class EdgeIndex:
         return Hits(dense=dense, sparse=sparse)
 
     def _retrieve(self, chunk_ids: Sequence[str], vectors: bool) -> dict[str, StoredPoint]:
-        records = self._open().retrieve(list(chunk_ids), True, [DENSE] if vectors else False)
+        records = self._open().retrieve(
+            list(chunk_ids), True, [DENSE, SPARSE] if vectors else False
+        )
         return {str(record.id): _stored(record) for record in records}
 
     def _scroll(
@@ -222,7 +224,7 @@ class EdgeIndex:
                 limit=SCROLL_PAGE,
                 filter=_condition(ChunkFilter(book_id)),
                 with_payload=True,
-                with_vector=[DENSE] if vectors else False,
+                with_vector=[DENSE, SPARSE] if vectors else False,
             )
         )
         return [_stored(record) for record in records], following
@@ -282,10 +284,12 @@ def _match(field: str, value: str | int) -> qe.FieldCondition:
 def _stored(record: qe.Record) -> StoredPoint:
     vectors: Any = record.vector or {}
     dense: Any = vectors.get(DENSE)
+    sparse: Any = vectors.get(SPARSE)
     return StoredPoint(
         chunk_id=str(record.id),
         payload=record.payload or {},
         vector=None if dense is None else np.asarray(dense, dtype=np.float32),
+        terms=None if sparse is None else dict(zip(sparse.indices, sparse.values, strict=True)),
     )
 
 

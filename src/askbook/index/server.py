@@ -354,14 +354,16 @@ def _range(
 
 
 def _wanted(vectors: bool) -> bool | list[str]:
-    return [DENSE] if vectors else False
+    return [DENSE, SPARSE] if vectors else False
 
 
 def _stored(record: models.Record) -> StoredPoint:
     vectors: Any = record.vector or {}
     dense: Any = vectors.get(DENSE)
+    sparse: Any = vectors.get(SPARSE)
     return StoredPoint(
         chunk_id=str(record.id),
         payload=record.payload or {},
         vector=None if dense is None else np.asarray(dense, dtype=np.float32),
+        terms=None if sparse is None else dict(zip(sparse.indices, sparse.values, strict=True)),
     )

@@ -15,6 +15,7 @@ from askbook.book import Vector
 from askbook.embedding import Embedder
 from askbook.errors import ConfigurationError, EmbedderMismatch, InvalidInput
 from askbook.index import ChunkIndex, StoredPoint
+from askbook.index.sparse import terms_of
 from askbook.ingestion.counting import WordCounter
 from askbook.ingestion.differences import (
     Difference,
@@ -24,6 +25,7 @@ from askbook.ingestion.differences import (
     lesson_differences,
     linked,
     row_differences,
+    same_terms,
     same_vector,
     split_links,
 )
@@ -256,6 +258,8 @@ class _Comparison:
             if self._vector_differs(vectors.get(chunk.text_hash), point):
                 names.append("vector")
                 self.doubted_vectors.append(chunk.text_hash)
+            if not same_terms(terms_of(_embedded_text(chunk.payload)), point.terms or {}):
+                names.append("terms")
             self._note_fields("index", chunk.source_file, chunk_id, names)
 
     async def _vectors(

@@ -127,6 +127,14 @@ def same_vector(one: Vector, other: Vector) -> bool:
     return bool(np.allclose(_unit(one), _unit(other), rtol=0.0, atol=_TOLERANCE))
 
 
+def same_terms(one: Mapping[int, float], other: Mapping[int, float]) -> bool:
+    """Whether two sparse vectors weigh the same terms alike."""
+    return one.keys() == other.keys() and all(
+        abs(weight - other[term]) <= _TOLERANCE * max(1.0, abs(weight))
+        for term, weight in one.items()
+    )
+
+
 def _unit(vector: Vector) -> Vector:
     norm = float(np.linalg.norm(vector))
     return vector if norm == 0.0 else (vector / norm).astype(np.float32)

@@ -31,8 +31,12 @@ SPARE = 4
 
 @dataclass(frozen=True, slots=True)
 class SearchWeights:
-    dense: float = 2.0
+    """What the two rankings count. Carried words make the sparse ranking of a follow-up less telling: there
+    the dense one counts `followed` times as much."""
+
+    dense: float = 1.5
     sparse: float = 1.0
+    followed: float = 4 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +158,7 @@ class Searcher:
             also, share = read.sparse, followed.weight / (1.0 + followed.weight)
         fused = fuse(
             hits,
-            dense_weight=self._weights.dense,
+            dense_weight=self._weights.dense * (self._weights.followed if followed else 1.0),
             sparse_weight=self._weights.sparse,
             also=also,
             also_share=share,
