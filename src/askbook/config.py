@@ -1,5 +1,6 @@
 """All settings, from the environment and `.env`; a malformed value stops the start with one line each."""
 
+import ipaddress
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -215,13 +216,73 @@ class IngestionSettings(_Section):
     )
 
 
+def _origins(value: str) -> str:
+    for origin in listed(value):
+        if not re.fullmatch(r"https?://[^\s/?#*@]+", origin):
+            raise ValueError(f"{origin} is no origin such as https://docs.example.com")
+    return value
+
+
+def _networks(value: str) -> str:
+    for network in listed(value):
+        try:
+            ipaddress.ip_network(network)
+        except ValueError as error:
+            raise ValueError(f"{network} is no address or network such as 10.0.0.0/8") from error
+    return value
+
+
+def _store_address(value: SecretStr) -> SecretStr:
+    if not re.match(r"(redis|rediss|valkey|valkeys)://[^\s/?#]+", value.get_secret_value()):
+        raise ValueError("an address such as redis://host:6379/0 is needed")
+    return value
+
+
+class AccessSettings(_Section):
+    """Who may reach the server from where, and how often. Keys are made with `askbook keys`."""
+
+    redis_url: Annotated[SecretStr, AfterValidator(_store_address)] | None = Field(
+        None,
+        validation_alias=_env("ASKBOOK_REDIS_URL"),
+        description="redis://… or valkey://…, where processes count requests together",
+    )
+    address_rate: int = Field(
+        30,
+        ge=1,
+        validation_alias=_env("ASKBOOK_ADDRESS_RATE"),
+        description="requests in 60 seconds from one address with one publishable key",
+    )
+    cors_origins: Annotated[str, AfterValidator(_origins)] = Field(
+        "",
+        validation_alias=_env("ASKBOOK_CORS_ORIGINS"),
+        description="pages elsewhere that may ask, with commas between; those of publishable keys may anyway",
+    )
+    trusted_proxies: Annotated[str, AfterValidator(_networks)] = Field(
+        "",
+        validation_alias=_env("ASKBOOK_TRUSTED_PROXIES"),
+        description="addresses or networks whose X-Forwarded-For counts, with commas between",
+    )
+
+
 class ServerSettings(_Section):
-    """Where `askbook serve` listens."""
+    """Where `askbook serve` listens, and how long it waits."""
 
     host: str = Field("127.0.0.1", validation_alias=_env("ASKBOOK_HOST"))
     port: int = Field(8321, ge=1, le=65535, validation_alias=_env("ASKBOOK_PORT"))
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", validation_alias=_env("ASKBOOK_LOG_LEVEL")
+    )
+    request_timeout: float = Field(
+        90.0,
+        gt=0.0,
+        validation_alias=_env("ASKBOOK_REQUEST_TIMEOUT"),
+        description="seconds until an answer must have begun; streams may then go on",
+    )
+    shutdown_grace: int = Field(
+        20,
+        ge=0,
+        validation_alias=_env("ASKBOOK_SHUTDOWN_GRACE"),
+        description="seconds that running answers get to end when the server is stopped",
     )
 
 
@@ -238,6 +299,7 @@ class Settings:
     confidence: ConfidenceSettings
     model: ModelSettings
     ingestion: IngestionSettings
+    access: AccessSettings
     server: ServerSettings
 
 
@@ -262,6 +324,7 @@ def load_settings(**overrides: object) -> Settings:
     cohere, server = section(CohereSettings), section(ServerSettings)
     retrieval, confidence = section(RetrievalSettings), section(ConfidenceSettings)
     ingestion, model = section(IngestionSettings), section(ModelSettings)
+    access = section(AccessSettings)
     if not (
         model
         and storage
@@ -273,6 +336,7 @@ def load_settings(**overrides: object) -> Settings:
         and confidence
         and server
         and ingestion
+        and access
     ):
         raise ConfigurationError(
             "\n".join(mistakes), "Correct these settings in the environment or in .env."
@@ -293,8 +357,14 @@ def load_settings(**overrides: object) -> Settings:
         confidence=confidence,
         model=model,
         ingestion=ingestion,
+        access=access,
         server=server,
     )
+
+
+def listed(value: str) -> list[str]:
+    """The entries of a setting that has several, with commas between."""
+    return [entry.strip() for entry in value.split(",") if entry.strip()]
 
 
 def describe_settings(settings: Settings) -> dict[str, object]:

@@ -11,6 +11,8 @@ AskbookError
 ├── InvalidInput              an argument, question or request body is not acceptable exit 4
 │   └── NotFound              a book, lesson, chunk, session or job that is not there exit 4
 ├── Forbidden                 this caller may not do that                             exit 4
+├── Unauthorized              nobody knows who asks                                   exit 4
+├── RateLimited               this caller asks too often                              exit 3
 ├── Conflict                  the request contradicts the current state               exit 4
 ├── IllegalTransition         a job or turn was asked to skip a state                 exit 4
 └── ValidationFailed          an audit or evaluation fell short                       exit 5
@@ -94,6 +96,29 @@ class NotFound(InvalidInput):
 class Forbidden(AskbookError):
     code = "forbidden"
     exit_code = 4
+
+
+class Unauthorized(AskbookError):
+    code = "unauthorized"
+    exit_code = 4
+
+
+class RateLimited(AskbookError):
+    """`retry_after` is after how many seconds the next request may come."""
+
+    code = "rate_limited"
+    exit_code = 3
+
+    def __init__(
+        self,
+        message: str,
+        suggestion: str = "",
+        details: dict[str, object] | None = None,
+        *,
+        retry_after: int,
+    ) -> None:
+        super().__init__(message, suggestion, details)
+        self.retry_after = retry_after
 
 
 class Conflict(AskbookError):

@@ -103,7 +103,7 @@ async def test_what_is_no_session_is_refused(data_dir: Path, serve: Serve) -> No
 async def test_sessions_are_listed_for_this_machine_only(data_dir: Path, serve: Serve) -> None:
     async with serve(load_settings(data_dir=data_dir)) as client:
         response = await client.get("/sessions", headers={"X-Forwarded-For": "192.0.2.1"})
-        assert (response.status_code, response.json()["error"]) == (403, "forbidden")
+        assert (response.status_code, response.json()["error"]) == (401, "unauthorized")
 
 
 async def test_another_owners_session_is_not_there(data_dir: Path) -> None:

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from askbook import __version__
 from askbook.api import errors
+from askbook.api.gate import Gate
 from askbook.api.middleware import Envelope
 from askbook.api.routes import chat, gaps, health, ingestion, page, read, search, sessions
 from askbook.bootstrap import Askbook
@@ -46,5 +47,6 @@ def create_app(settings: Settings) -> FastAPI:
     for routes in (chat, sessions, search, read, ingestion, gaps, health, page):
         app.include_router(routes.router)
     app.mount("/assets", page.assets(), name="assets")
+    app.add_middleware(Gate, address_rate=settings.access.address_rate)
     app.add_middleware(Envelope)
     return app

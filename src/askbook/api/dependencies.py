@@ -1,57 +1,91 @@
-"""What routes are given: the running `Askbook`, and whether the caller may administer it."""
+"""What routes are given: the running `Askbook`, who calls, and whose conversations those are.
 
-import ipaddress
-from typing import Annotated
-from urllib.parse import urlsplit
+A router says what its callers' keys must be made for, and takes `Caller` where it matters who calls:
 
-from fastapi import Depends, Request
+    router = APIRouter(dependencies=[Requires("chat")])
 
-from askbook.bootstrap import Askbook
+    @router.post("/ask")
+    async def ask(body: Body, askbook: Running, caller: Caller, owner: Owner) -> ...:
+        askbook.converse(body.text, session_id, bound(body.scope, caller), owner=owner)
+
+Which books there are for a caller, and up to which tier, is decided by `bound`; a route that names a book
+itself uses `askbook.book(book_id, caller.books)`. Applications that are mounted, and so have no
+dependencies, find the caller with `caller_of` and call its `require`.
+"""
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from askbook.access import Grant, KeyScope
+from askbook.api.identity import READER
+from askbook.bootstrap import Askbook, Scope
 from askbook.conversations import LOCAL
-from askbook.errors import Forbidden
+from askbook.errors import InvalidInput, Unauthorized
 
-_FORWARDING = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
+_bearer = HTTPBearer(
+    auto_error=False, description="A key made with `askbook keys create`; see docs/security.md."
+)
 
 
 def running_askbook(request: Request) -> Askbook:
     return request.app.state.askbook
 
 
-def session_owner() -> str:
-    """Whose conversations a caller sees; without keys all callers are one."""
-    return LOCAL
-
-
-def local_admin(request: Request) -> None:
-    """Let through only who sits at this machine: a loopback client that names a loopback host.
-
-    A forwarding header means that somebody stands behind a proxy; a foreign Host or Origin, that a web
-    page elsewhere makes this machine's browser ask.
-    """
-    client = request.client.host if request.client else ""
-    host = request.headers.get("host", "")
-    origin = request.headers.get("origin")
-    if (
-        not _is_loopback(client)
-        or not _is_loopback(urlsplit(f"//{host}").hostname)
-        or (origin is not None and not _is_loopback(urlsplit(origin).hostname))
-        or any(name in request.headers for name in _FORWARDING)
-    ):
-        raise Forbidden(
-            "This is for the administrator of the machine that runs askbook.",
-            "Ask from that machine, without a proxy in between.",
-        )
-
-
-def _is_loopback(host: str | None) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host or "").is_loopback
-    except ValueError:
-        return False
+def caller_of(request: Request) -> Grant:
+    """Who makes this request, as the gate found out."""
+    caller: Grant | None = getattr(request.state, "caller", None)
+    if caller is None:
+        raise Unauthorized("Nobody is known to ask here.", "Send `Authorization: Bearer <key>`.")
+    return caller
 
 
 Running = Annotated[Askbook, Depends(running_askbook)]
+Caller = Annotated[Grant, Depends(caller_of)]
+
+
+def session_owner(
+    caller: Caller,
+    _reader: Annotated[
+        str | None,
+        Header(
+            alias=READER,
+            description="With a publishable key: the reader's own token, 16 to 128 letters, digits, - or _.",
+        ),
+    ] = None,
+) -> str:
+    """Whose conversations a caller sees; without keys all callers are one."""
+    return owner_of(caller)
+
+
+def owner_of(caller: Grant) -> str:
+    """The same for mounted applications."""
+    if caller.public and caller.reader is None:
+        raise InvalidInput(
+            f"A publishable key needs the header {READER}.",
+            "Let each reader's browser make a random token of 16 to 128 letters, digits, - or _ and "
+            "keep it: conversations belong to it.",
+        )
+    return caller.owner or LOCAL
+
+
 Owner = Annotated[str, Depends(session_owner)]
-LocalAdmin = Depends(local_admin)
+
+
+def Requires(scope: KeyScope) -> Any:  # noqa: N802  # reads as what it stands beside: Depends
+    """Let through only callers whose keys were made for this: read, chat or admin."""
+
+    def check(
+        caller: Caller,
+        _shown: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)] = None,
+    ) -> None:
+        caller.require(scope)
+
+    return Depends(check)
+
+
+def bound(scope: Scope, caller: Grant) -> Scope:
+    """A request's scope within what its caller may see: the caller's books, never above its tier."""
+    return replace(scope, books=caller.books, hardware_tier=caller.limit_tier(scope.hardware_tier))

@@ -1,5 +1,7 @@
 """Error bodies and HTTP statuses: one shape for every failure, never a stack trace."""
 
+import math
+
 import structlog
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
@@ -7,7 +9,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from askbook.api.schemas import iso_now
-from askbook.errors import AskbookError
+from askbook.errors import AskbookError, Unauthorized
 
 log = structlog.get_logger(__name__)
 
@@ -15,6 +17,8 @@ STATUS: dict[str, int] = {
     "invalid_input": 422,
     "not_found": 404,
     "forbidden": 403,
+    "unauthorized": 401,
+    "rate_limited": 429,
     "conflict": 409,
     "illegal_transition": 409,
     "configuration_error": 500,
@@ -68,12 +72,23 @@ def error_response(
 async def _askbook_error(request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, AskbookError):
         raise error
+    return answer_to(request, error)
+
+
+def answer_to(request: Request, error: AskbookError) -> JSONResponse:
+    """The answer to a failure that is known, also for those outside any route."""
     status = STATUS.get(error.code, 500)
     if status >= 500:
         log.error("request_failed", code=error.code, message=error.message)
-    return error_response(
+    response = error_response(
         request, status, error.code, error.message, error.suggestion, error.details
     )
+    if isinstance(error, Unauthorized):
+        response.headers["WWW-Authenticate"] = 'Bearer realm="askbook"'
+    pause = getattr(error, "retry_after", None)
+    if pause is not None:
+        response.headers["Retry-After"] = str(math.ceil(pause))
+    return response
 
 
 async def _validation_error(request: Request, error: Exception) -> JSONResponse:

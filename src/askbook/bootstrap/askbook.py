@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from askbook.access import Keys
 from askbook.agent.response import AgentResponse
 from askbook.book import Book, DocumentChunk, IngestionMode
 from askbook.bootstrap.parts import (
     make_embedder,
     make_index,
     make_judge,
+    make_limiter,
     make_tutor,
     queue_url,
     worker_id,
@@ -42,11 +44,13 @@ from askbook.storage.conversations import DatabaseConversations
 from askbook.storage.directory import DataDirectory
 from askbook.storage.engine import open_engine
 from askbook.storage.gaps import GapStore
+from askbook.storage.keys import KeyStore
 from askbook.storage.library import Library
 from askbook.storage.rows import ShelvedBook, ShelvedLesson
 from askbook.storage.vectors import VectorCache
 
 if TYPE_CHECKING:
+    from askbook.access.limits import Limiter
     from askbook.gaps.listing import GapList
     from askbook.ingestion.audit import Audit, Auditor
     from askbook.ingestion.jobs import Progress
@@ -105,6 +109,7 @@ class Askbook:
         self.gaps = GapStore(self._engine)
         self._recorder = GapRecorder(self.gaps)
         self.conversations = Conversations(DatabaseConversations(self._engine))
+        self.keys = Keys(KeyStore(self._engine))
         self.tutor = make_tutor(self.settings, self.searcher, self.judge, self._given_model)
         self.turns = ChatTurns(
             self.searcher,
@@ -126,6 +131,8 @@ class Askbook:
             await self.durable_jobs.stop()
         if "jobs" in self.__dict__:
             await self.jobs.presence.withdraw()
+        if "limiter" in self.__dict__:
+            await self.limiter.close()
         if self.tutor is not None:
             await self.tutor.close()
         await self.index.close()
@@ -168,6 +175,11 @@ class Askbook:
         from askbook.ingestion.workflows import DurableJobs
 
         return DurableJobs(self.jobs, queue_url(self.settings))
+
+    @cached_property
+    def limiter(self) -> "Limiter":
+        """Counts what callers ask over HTTP."""
+        return make_limiter(self.settings)
 
     @property
     def _opened(self) -> AsyncEngine:
@@ -213,7 +225,7 @@ class Askbook:
         """The best chunks for a question; with a history, for what it means after what was said."""
         check_question(text)
         scope = scope or Scope()
-        book = await self.searchable(scope.book_id)
+        book = await self.searchable(scope.book_id, scope.books)
         query = await query_for(text, scope, book, self.library, self.settings, top_k, mode)
         return query, await self.searcher.search(query, history)
 
@@ -308,16 +320,21 @@ class Askbook:
         if session_id is not None:
             dialogue = await self.conversations.dialogue(session_id, owner, metadata)
             book_id = dialogue.book(book_id)
-        await self.book(book_id)
+        await self.book(book_id, scope.books)
 
     async def list_gaps(
-        self, book_id: str | None = None, *, days: int | None = None, limit: int | None = None
+        self,
+        book_id: str | None = None,
+        *,
+        books: frozenset[str] | None = None,
+        days: int | None = None,
+        limit: int | None = None,
     ) -> "GapList":
         """What readers asked of a book and it does not answer, for its author."""
         from askbook.gaps.listing import list_gaps
 
         await self._recorder.settle()
-        name = (await self.book(book_id)).book.book_id
+        name = (await self.book(book_id, books)).book.book_id
         return await list_gaps(self.gaps, self.embedder, name, days=days, limit=limit)
 
     def _note_gap(self, ended: TurnEnded, text: str) -> None:
@@ -332,12 +349,12 @@ class Askbook:
         self, text: str, scope: Scope, top_k: int | None
     ) -> tuple[SearchQuery, Book]:
         check_question(text)
-        book = await self.searchable(scope.book_id)
+        book = await self.searchable(scope.book_id, scope.books)
         return await query_for(text, scope, book, self.library, self.settings, top_k), book
 
     async def surroundings(self, chunk_id: str, scope: Scope, reach: int = 1) -> Passage:
         """A chunk with its neighbours, within the reader's book and tier."""
-        book = (await self.book(scope.book_id)).book
+        book = (await self.book(scope.book_id, scope.books)).book
         passage = await surroundings(self.library, scope.readable(book), chunk_id, reach)
         if passage is None:
             raise NotFound(
@@ -350,7 +367,7 @@ class Askbook:
         self, parent_doc_id: str, scope: Scope
     ) -> tuple[ShelvedLesson, list[DocumentChunk]]:
         """A whole lesson, within the reader's book and tier."""
-        book = (await self.book(scope.book_id)).book
+        book = (await self.book(scope.book_id, scope.books)).book
         found = await self.library.lesson(book.book_id, parent_doc_id=parent_doc_id)
         where = scope.readable(book)
         if found is None or not all(where.admits(chunk.metadata) for chunk in found[1]):
@@ -360,13 +377,13 @@ class Askbook:
             )
         return found
 
-    async def book(self, book_id: str | None) -> ShelvedBook:
-        """The named book, or the only one."""
-        return choose_book(await self.library.shelf(), book_id)
+    async def book(self, book_id: str | None, books: frozenset[str] | None = None) -> ShelvedBook:
+        """The named book, or the only one; of `books`, when only those exist for the reader."""
+        return choose_book(await self.library.shelf(), book_id, books)
 
-    async def searchable(self, book_id: str | None) -> Book:
+    async def searchable(self, book_id: str | None, books: frozenset[str] | None = None) -> Book:
         """A book whose vectors the current embedder made."""
-        shelved = await self.book(book_id)
+        shelved = await self.book(book_id, books)
         if shelved.fingerprint != str(self.embedder.fingerprint):
             raise EmbedderMismatch(
                 f"Book {shelved.book.book_id!r} was indexed with the embedder "

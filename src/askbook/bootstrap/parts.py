@@ -16,6 +16,7 @@ from askbook.retrieval.judging import BuiltinJudge, Judge
 from askbook.retrieval.search import Searcher
 
 if TYPE_CHECKING:
+    from askbook.access.limits import Limiter
     from askbook.agent.run import Tutor
 
 INDEX_FOLDER = "index"
@@ -79,6 +80,23 @@ def make_tutor(
                 "openai_api_key_looks_wrong", expected="sk-… with 40 characters or more"
             )
     return Tutor(settings.model, openai, searcher, judge, connect=connect)
+
+
+def make_limiter(settings: Settings) -> "Limiter":
+    """Counts requests on the Valkey or Redis that ASKBOOK_REDIS_URL names, or in this process."""
+    from askbook.access.limits import Limiter, SharedWindow
+
+    url = settings.access.redis_url
+    if url is None:
+        return Limiter()
+    try:
+        return Limiter(SharedWindow(url.get_secret_value()))
+    except ImportError as error:
+        raise ConfigurationError(
+            "ASKBOOK_REDIS_URL is set, but the package redis is not installed.",
+            "Install it with `pip install 'askbook[server]'`, or unset ASKBOOK_REDIS_URL "
+            "to count in this process.",
+        ) from error
 
 
 def worker_id(settings: Settings) -> str:

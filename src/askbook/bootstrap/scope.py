@@ -17,6 +17,8 @@ class Scope:
     """What part of which book a question is about; None leaves it to the book and its reader."""
 
     book_id: str | None = None
+    books: frozenset[str] | None = None
+    """The books that exist for the reader; None is all of them."""
     hardware_tier: HardwareTier | None = None
     module: str | None = None
     chapter_min: int | None = None
@@ -29,16 +31,21 @@ class Scope:
 
     @property
     def is_whole_book(self) -> bool:
-        """Whether nothing but the book and the reader's tier is set."""
-        return self == Scope(book_id=self.book_id, hardware_tier=self.hardware_tier)
+        """Whether nothing but the book and what the reader may see is set."""
+        return self == Scope(
+            book_id=self.book_id, books=self.books, hardware_tier=self.hardware_tier
+        )
 
     def readable(self, book: Book) -> ChunkFilter:
         """What a reader may open: the book, up to the reader's tier."""
         return ChunkFilter(book.book_id, hardware_tier=self.hardware_tier or book.reader_tier or 1)
 
 
-def choose_book(shelved: Sequence[ShelvedBook], book_id: str | None) -> ShelvedBook:
-    """The named book, or the only one."""
+def choose_book(
+    shelved: Sequence[ShelvedBook], book_id: str | None, books: frozenset[str] | None = None
+) -> ShelvedBook:
+    """The named book, or the only one, of all or of those that exist for a reader."""
+    shelved = [s for s in shelved if books is None or s.book.book_id in books]
     known = ", ".join(s.book.book_id for s in shelved)
     if not shelved:
         raise NotFound("There is no book here yet.", "Ingest one with `askbook ingest PATH`.")

@@ -140,7 +140,7 @@ class IngestionJobs:
         running = self._running.get(job_id)
         job = running.job if running is not None else await self.store.get(job_id)
         if job is None:
-            raise NotFound(f"There is no job {job_id}.")
+            raise no_job(job_id)
         return job
 
     async def watch(self, job_id: int) -> AsyncIterator[Progress]:
@@ -255,3 +255,8 @@ def _reason(error: Exception) -> str:
         return str(error)
     log.error("ingestion_failed", exc_info=error)
     return f"{type(error).__name__}: {error}"
+
+
+def no_job(job_id: int) -> NotFound:
+    """What is said of a job that is not there, or not there for who asks."""
+    return NotFound(f"There is no job {job_id}.")

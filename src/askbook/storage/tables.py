@@ -2,6 +2,7 @@
 
 from sqlalchemy import (
     JSON,
+    Boolean,
     CheckConstraint,
     Column,
     Date,
@@ -178,4 +179,21 @@ archived_messages = Table(
     ),
     Column("position", Integer, primary_key=True, autoincrement=False),
     Column("message", Json, nullable=False),
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("key_id", String(16), primary_key=True),
+    Column("key_hash", String(64), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("scopes", Json, nullable=False),
+    # SQL's NULL, not JSON's: all books.
+    Column("books", JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")),
+    Column("tier", Integer),
+    Column("rate", Integer, nullable=False),
+    Column("public", Boolean, nullable=False),
+    Column("origins", Json, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("revoked_at", Moment),
 )

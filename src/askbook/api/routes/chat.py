@@ -9,8 +9,10 @@ import structlog
 from fastapi import APIRouter
 from fastapi.sse import EventSourceResponse
 
+from askbook.access import Grant
 from askbook.agent.events import SentenceVerified, SourcesFound
-from askbook.api.dependencies import Owner, Running
+from askbook.api.dependencies import Caller, Owner, Requires, Running, bound
+from askbook.api.links import signed_turn
 from askbook.api.schemas import ChatRequest, ChatResponse, CitationBody
 from askbook.api.sse import event_stream, sse_event
 from askbook.bootstrap import Askbook
@@ -18,7 +20,7 @@ from askbook.chat import StateChanged, TurnEvent, response_of
 from askbook.errors import AskbookError
 
 log = structlog.get_logger(__name__)
-router = APIRouter(tags=["chat"])
+router = APIRouter(tags=["chat"], dependencies=[Requires("chat")])
 
 _EVENTS: dict[str, Any] = {
     "description": (
@@ -31,46 +33,53 @@ _EVENTS: dict[str, Any] = {
 
 
 @router.post("/chat/run", response_model=ChatResponse)
-async def run_chat(request: ChatRequest, askbook: Running, owner: Owner) -> Any:
+async def run_chat(request: ChatRequest, askbook: Running, caller: Caller, owner: Owner) -> Any:
     """Answer a question from the book; with `stream`, as events."""
     if request.stream:
-        return await _streamed(request, askbook, owner)
+        return await _streamed(request, askbook, caller, owner)
     session_id = request.session_id or str(uuid.uuid4())
-    response = await response_of(_turn(request, askbook, owner, session_id))
+    response = await response_of(_turn(request, askbook, caller, owner, session_id))
     return ChatResponse.of(response, session_id)
 
 
 @router.post("/chat/stream", response_model=None, responses={200: _EVENTS})
-async def stream_chat(request: ChatRequest, askbook: Running, owner: Owner) -> EventSourceResponse:
+async def stream_chat(
+    request: ChatRequest, askbook: Running, caller: Caller, owner: Owner
+) -> EventSourceResponse:
     """Answer a question as events; every sentence is checked before it is sent."""
-    return await _streamed(request, askbook, owner)
+    return await _streamed(request, askbook, caller, owner)
 
 
-async def _streamed(request: ChatRequest, askbook: Askbook, owner: str) -> EventSourceResponse:
+async def _streamed(
+    request: ChatRequest, askbook: Askbook, caller: Grant, owner: str
+) -> EventSourceResponse:
     # What cannot begin fails with a status, before the stream begins.
     await askbook.check_turn(
-        request.session_id, request.scope, owner=owner, metadata=request.metadata
+        request.session_id, bound(request.scope, caller), owner=owner, metadata=request.metadata
     )
-    return event_stream(_events(request, askbook, owner))
+    return event_stream(_events(request, askbook, caller, owner))
 
 
 def _turn(
-    request: ChatRequest, askbook: Askbook, owner: str, session_id: str
+    request: ChatRequest, askbook: Askbook, caller: Grant, owner: str, session_id: str
 ) -> AsyncGenerator[TurnEvent]:
-    return askbook.converse(
+    turn = askbook.converse(
         request.message,
         session_id,
-        request.scope,
+        bound(request.scope, caller),
         owner=owner,
         top_k=request.top_k,
         selected_text=request.selected_text,
         metadata=request.metadata,
     )
+    return signed_turn(turn, caller)
 
 
-async def _events(request: ChatRequest, askbook: Askbook, owner: str) -> AsyncGenerator[bytes]:
+async def _events(
+    request: ChatRequest, askbook: Askbook, caller: Grant, owner: str
+) -> AsyncGenerator[bytes]:
     session_id = request.session_id or str(uuid.uuid4())
-    turn = _turn(request, askbook, owner, session_id)
+    turn = _turn(request, askbook, caller, owner, session_id)
     try:
         async with aclosing(turn) as events:
             async for event in events:

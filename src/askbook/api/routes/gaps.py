@@ -4,17 +4,19 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from askbook.api.dependencies import LocalAdmin, Running
+from askbook.api.dependencies import Caller, Requires, Running
 
-router = APIRouter(tags=["gaps"], dependencies=[LocalAdmin])
+router = APIRouter(tags=["gaps"], dependencies=[Requires("admin")])
 
 
 @router.get("/gaps")
 async def gaps(
     askbook: Running,
+    caller: Caller,
     book_id: str | None = None,
     days: Annotated[int | None, Query(ge=1, le=36500)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
 ) -> dict[str, Any]:
     """Declined questions in clusters, the most asked first; without personal data."""
-    return (await askbook.list_gaps(book_id, days=days, limit=limit)).to_json()
+    found = await askbook.list_gaps(book_id, books=caller.books, days=days, limit=limit)
+    return found.to_json()

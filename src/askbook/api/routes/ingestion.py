@@ -4,20 +4,25 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
+from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
-from askbook.api.dependencies import LocalAdmin, Running
+from askbook.access import Grant
+from askbook.api.dependencies import Caller, Requires, Running
 from askbook.api.sse import event_stream, sse_event, wants_events
 from askbook.book import IngestionMode
 from askbook.bootstrap import Askbook
 from askbook.errors import Forbidden, InvalidInput, NotFound
 from askbook.ingestion.events import IngestionEvent
-from askbook.ingestion.jobs import Progress
+from askbook.ingestion.jobs import IngestionJob, Progress
+from askbook.ingestion.running import no_job
 
-router = APIRouter(prefix="/ingestion", tags=["ingestion"], dependencies=[LocalAdmin])
+router = APIRouter(prefix="/ingestion", tags=["ingestion"], dependencies=[Requires("admin")])
+
+JobId = Annotated[int, InPath(ge=1, le=2**31 - 1)]
 
 
 class TriggerRequest(BaseModel):
@@ -50,9 +55,11 @@ class Changes(BaseModel):
 
 
 @router.post("/trigger", status_code=202)
-async def trigger(body: TriggerRequest, askbook: Running, response: Response) -> dict[str, Any]:
+async def trigger(
+    body: TriggerRequest, askbook: Running, caller: Caller, response: Response
+) -> dict[str, Any]:
     """Start an ingest: 202 with its job; 200 with the job that the book has already."""
-    folder, book_id = await _folder(askbook, body)
+    folder, book_id = await _folder(askbook, caller, body)
     job, accepted = await askbook.durable_jobs.trigger(folder, book_id, body.mode)
     if not accepted:
         response.status_code = 200
@@ -61,24 +68,25 @@ async def trigger(body: TriggerRequest, askbook: Running, response: Response) ->
 
 
 @router.get("/status/{job_id}", response_model=dict[str, Any])
-async def status(job_id: int, request: Request, askbook: Running) -> Any:
+async def status(job_id: JobId, request: Request, askbook: Running, caller: Caller) -> Any:
     """How far a job is; with `Accept: text/event-stream`, every event until it is over."""
-    job = await askbook.jobs.current(job_id)
+    job = await _job(askbook, caller, job_id)
     if wants_events(request):
         return event_stream(_events(askbook.jobs.watch(job_id)))
     return job.to_json()
 
 
 @router.post("/cancel/{job_id}")
-async def cancel(job_id: int, askbook: Running) -> dict[str, Any]:
+async def cancel(job_id: JobId, askbook: Running, caller: Caller) -> dict[str, Any]:
     """End a job. What it has switched stays; the rest is served as it was."""
+    await _job(askbook, caller, job_id)
     return (await askbook.durable_jobs.cancel(job_id)).to_json()
 
 
 @router.get("/changes")
-async def changes(askbook: Running, book_id: str | None = None) -> Changes:
+async def changes(askbook: Running, caller: Caller, book_id: str | None = None) -> Changes:
     """What differs between a book's folder and what is served of it; nothing is changed."""
-    shelved = await askbook.book(book_id)
+    shelved = await askbook.book(book_id, caller.books)
     plan = await askbook.plan(Path(shelved.folder), shelved.book.book_id)
     return Changes(
         book_id=shelved.book.book_id,
@@ -93,17 +101,30 @@ async def changes(askbook: Running, book_id: str | None = None) -> Changes:
     )
 
 
-async def _folder(askbook: Askbook, body: TriggerRequest) -> tuple[Path, str | None]:
-    """The folder to ingest: one that is a book already, or one where new books may lie."""
-    shelved = await askbook.library.books()
+async def _job(askbook: Askbook, caller: Grant, job_id: int) -> IngestionJob:
+    """A job on a book that exists for the caller."""
+    job = await askbook.jobs.current(job_id)
+    if not caller.admits(job.book_id):
+        raise no_job(job_id)
+    return job
+
+
+async def _folder(askbook: Askbook, caller: Grant, body: TriggerRequest) -> tuple[Path, str | None]:
+    """The folder to ingest: one that is a book already, or one where new books may lie.
+
+    Who is bound to some books reads their folders only: any other may be somebody else's.
+    """
+    shelved = [s for s in await askbook.library.books() if caller.admits(s.book.book_id)]
+    if body.book_id is not None and not caller.admits(body.book_id):
+        raise NotFound(f"There is no book {body.book_id!r}.", "GET /books lists them.")
     if body.path is None:
         if body.book_id is None and len(shelved) != 1:
             raise InvalidInput("Name the book with book_id, or its folder with path.")
-        known = await askbook.book(body.book_id)
+        known = await askbook.book(body.book_id, caller.books)
         return Path(known.folder), known.book.book_id
     folder = Path(body.path).resolve()
     recorded = {Path(s.folder).resolve(): s.book.book_id for s in shelved}
-    allowed = askbook.settings.ingestion.books_dir
+    allowed = askbook.settings.ingestion.books_dir if caller.books is None else None
     if folder not in recorded and not (
         allowed is not None and folder.is_relative_to(allowed.resolve())
     ):

@@ -5,11 +5,12 @@ import re
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
-from askbook.api.dependencies import Running
+from askbook.api.dependencies import Caller, Requires, Running
 from askbook.api.rendering import Highlight, LessonPage, render_lesson
 from askbook.errors import InvalidInput, NotFound
+from askbook.index import ChunkFilter
 
-router = APIRouter(tags=["read"])
+router = APIRouter(tags=["read"], dependencies=[Requires("read")])
 
 
 @router.get("/read/{book_id}/{source_file:path}", response_class=HTMLResponse)
@@ -17,13 +18,15 @@ async def read(
     book_id: str,
     source_file: str,
     askbook: Running,
+    caller: Caller,
     chunk: str | None = None,
     quote: str | None = None,
 ) -> HTMLResponse:
     """The lesson an answer cites; `chunk` and `quote` (start-end) say what to highlight."""
-    shelved = await askbook.book(book_id)
+    shelved = await askbook.book(book_id, caller.books)
     found = await askbook.library.lesson(book_id, source_file=source_file)
-    if found is None:
+    where = ChunkFilter(book_id, hardware_tier=caller.tier)
+    if found is None or not all(where.admits(chunk.metadata) for chunk in found[1]):
         raise NotFound(
             f"Book {book_id!r} has no lesson {source_file!r}.",
             "It may have been moved or removed; ask the question again.",

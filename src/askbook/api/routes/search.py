@@ -5,21 +5,21 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from askbook import __version__
-from askbook.api.dependencies import Running
+from askbook.api.dependencies import Caller, Requires, Running, bound
 from askbook.api.schemas import BookInfo, Info, SearchRequest
 from askbook.book import HardwareTier
 from askbook.bootstrap import Scope
 
-router = APIRouter(tags=["search"])
+router = APIRouter(tags=["search"], dependencies=[Requires("read")])
 
 Tier = Annotated[HardwareTier | None, Query(description="The reader's tier: that and lower.")]
 
 
 @router.post("/search")
-async def search(request: SearchRequest, askbook: Running) -> dict[str, Any]:
+async def search(request: SearchRequest, askbook: Running, caller: Caller) -> dict[str, Any]:
     """The best chunks for a question, within the filters."""
     query, context = await askbook.search(
-        request.text, request.scope, top_k=request.limit, mode=request.mode
+        request.text, bound(request.scope, caller), top_k=request.limit, mode=request.mode
     )
     return context.to_response(query).to_json(explain=request.explain)
 
@@ -28,14 +28,14 @@ async def search(request: SearchRequest, askbook: Running) -> dict[str, Any]:
 async def context(
     chunk_id: str,
     askbook: Running,
+    caller: Caller,
     book_id: str | None = None,
     hardware_tier: Tier = None,
     reach: Annotated[int, Query(ge=0, le=10)] = 1,
 ) -> dict[str, Any]:
     """A chunk with its neighbours, as far as the reader may see them."""
-    passage = await askbook.surroundings(
-        chunk_id, Scope(book_id=book_id, hardware_tier=hardware_tier), reach
-    )
+    scope = bound(Scope(book_id=book_id, hardware_tier=hardware_tier), caller)
+    passage = await askbook.surroundings(chunk_id, scope, reach)
     return {
         "chunk_id": chunk_id,
         "chunks": [{"chunk_id": c.id, **c.to_payload()} for c in passage.chunks],
@@ -46,13 +46,13 @@ async def context(
 async def lesson(
     parent_doc_id: str,
     askbook: Running,
+    caller: Caller,
     book_id: str | None = None,
     hardware_tier: Tier = None,
 ) -> dict[str, Any]:
     """A whole lesson, its chunks in order."""
-    found, chunks = await askbook.lesson(
-        parent_doc_id, Scope(book_id=book_id, hardware_tier=hardware_tier)
-    )
+    scope = bound(Scope(book_id=book_id, hardware_tier=hardware_tier), caller)
+    found, chunks = await askbook.lesson(parent_doc_id, scope)
     return {
         "parent_doc_id": parent_doc_id,
         "page_title": found.page_title,
@@ -62,10 +62,12 @@ async def lesson(
 
 
 @router.get("/books")
-async def books(askbook: Running) -> list[BookInfo]:
-    """All books."""
+async def books(askbook: Running, caller: Caller) -> list[BookInfo]:
+    """All books that the caller's key is for."""
     found: list[BookInfo] = []
     for shelved in await askbook.library.books():
+        if not caller.admits(shelved.book.book_id):
+            continue
         lessons, chunks = await askbook.library.totals(shelved.book.book_id)
         calibration = await askbook.calibrations.describe(shelved.book.book_id)
         found.append(BookInfo.of(shelved.book, lessons, chunks, calibration))
@@ -73,9 +75,9 @@ async def books(askbook: Running) -> list[BookInfo]:
 
 
 @router.get("/info")
-async def info(askbook: Running) -> Info:
+async def info(askbook: Running, caller: Caller) -> Info:
     """What this server is and which books it has."""
-    known = await books(askbook)
+    known = await books(askbook, caller)
     return Info(
         name="askbook",
         version=__version__,

@@ -4,14 +4,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from askbook.api.dependencies import LocalAdmin, Owner, Running
+from askbook.api.dependencies import Owner, Requires, Running
 from askbook.api.schemas import SessionHistory, SessionInfo
 
-router = APIRouter(tags=["sessions"])
+router = APIRouter(tags=["sessions"], dependencies=[Requires("chat")])
 
 
-# Without keys all callers are one: only who sits at this machine may list what others began.
-@router.get("/sessions", dependencies=[LocalAdmin])
+@router.get("/sessions")
 async def list_sessions(
     askbook: Running,
     owner: Owner,

@@ -1,0 +1,50 @@
+"""Links to lessons, signed so that a browser which follows them reads in the caller's name."""
+
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from dataclasses import replace
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from askbook.access import Grant
+from askbook.access.tickets import issue
+from askbook.agent.events import SentenceVerified, SourcesFound
+from askbook.agent.response import Citation
+from askbook.api.identity import READING
+from askbook.chat import TurnEnded, TurnEvent
+
+
+def signed(url: str, caller: Grant) -> str:
+    """The same link with a ticket; links to other sites, and links of callers without a key, stay as they are."""
+    if not url.startswith(READING):
+        return url
+    parts = urlsplit(url)
+    ticket = issue(caller, unquote(parts.path))
+    if ticket is None:
+        return url
+    query = f"{parts.query}&ticket={ticket}" if parts.query else f"ticket={ticket}"
+    return urlunsplit(parts._replace(query=query))
+
+
+async def signed_turn(turn: AsyncGenerator[TurnEvent], caller: Grant) -> AsyncGenerator[TurnEvent]:
+    """A turn whose citations the caller's browser can open."""
+    async with aclosing(turn) as events:
+        async for event in events:
+            yield _signed_event(event, caller)
+
+
+def _signed_event(event: TurnEvent, caller: Grant) -> TurnEvent:
+    if isinstance(event, SourcesFound):
+        return replace(event, sources=_signed_citations(event.sources, caller))
+    if isinstance(event, SentenceVerified):
+        return replace(event, citations=_signed_citations(event.citations, caller))
+    if isinstance(event, TurnEnded):
+        citations = _signed_citations(event.response.citations, caller)
+        return replace(event, response=replace(event.response, citations=citations))
+    return event
+
+
+def _signed_citations(citations: Iterable[Citation], caller: Grant) -> tuple[Citation, ...]:
+    return tuple(
+        replace(c, url=signed(c.url, caller), page_url=signed(c.page_url, caller))
+        for c in citations
+    )
