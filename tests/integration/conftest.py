@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from data_directories import copy_data
+from two_books import ingest_books
+
 MEMORY = Path("/dev/shm")
 
 
@@ -16,3 +19,17 @@ def place() -> Iterator[Path]:
     root = Path(tempfile.mkdtemp(prefix="askbook-", dir=MEMORY if MEMORY.is_dir() else None))
     yield root
     shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def two_books(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed data directory with two small books, for copying only."""
+    folder = tmp_path_factory.mktemp("two-books")
+    ingest_books(folder / "data", folder / "sources")
+    return folder / "data"
+
+
+@pytest.fixture
+def own_books(two_books: Path, tmp_path: Path) -> Path:
+    """A data directory of the test's own, with two small books."""
+    return copy_data(two_books, tmp_path / "data")

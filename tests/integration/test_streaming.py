@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from agent_turns import BOOK, QUERY, events_of, results_of, turns_over
+from askbook.access import LOCAL_GRANT
 from askbook.agent.events import SentenceVerified
 from askbook.api.routes import chat
 from askbook.api.schemas import ChatRequest
@@ -217,7 +218,7 @@ async def test_a_client_who_goes_away_cancels_the_model_call(model: ChatServer) 
     async with turns_over(model.url) as turns:
         running: Any = SimpleNamespace(converse=lambda *_, **__: turns.stream(QUERY, BOOK))
         request = ChatRequest.model_validate({"message": "What?"})
-        body: Any = event_stream(chat._events(request, running, "local")).body_iterator
+        body: Any = event_stream(chat._events(request, running, LOCAL_GRANT, "local")).body_iterator
         async for event in body:
             if event.startswith(b"event: sentence"):
                 break

@@ -5,15 +5,22 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from starlette.middleware.gzip import GZipMiddleware
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from askbook import __version__
 from askbook.api import errors
+from askbook.api.cross_origin import CrossOrigin
+from askbook.api.deadline import Deadline
 from askbook.api.gate import Gate
 from askbook.api.middleware import Envelope
 from askbook.api.routes import chat, gaps, health, ingestion, page, read, search, sessions
 from askbook.bootstrap import Askbook
 from askbook.bootstrap.logs import configure_logs
-from askbook.config import Settings, load_settings
+from askbook.config import Settings, listed, load_settings
+
+SMALL = 1000
+"""Bytes below which compressing is not worth it."""
 
 
 def app_from_environment() -> FastAPI:
@@ -47,6 +54,18 @@ def create_app(settings: Settings) -> FastAPI:
     for routes in (chat, sessions, search, read, ingestion, gaps, health, page):
         app.include_router(routes.router)
     app.mount("/assets", page.assets(), name="assets")
-    app.add_middleware(Gate, address_rate=settings.access.address_rate)
-    app.add_middleware(Envelope)
+    _surround(app, settings)
     return app
+
+
+def _surround(app: FastAPI, settings: Settings) -> None:
+    """What stands around every route; the last added is the outermost."""
+    access = settings.access
+    app.add_middleware(Gate, address_rate=access.address_rate)
+    app.add_middleware(CrossOrigin, origins=listed(access.cors_origins))
+    app.add_middleware(Deadline, seconds=settings.server.request_timeout)
+    # Streams are left alone: an event is sent when it happens, not when a block is full.
+    app.add_middleware(GZipMiddleware, minimum_size=SMALL, compresslevel=5)
+    app.add_middleware(Envelope)
+    if proxies := listed(access.trusted_proxies):
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=proxies)

@@ -1,11 +1,13 @@
 """Error bodies and HTTP statuses: one shape for every failure, never a stack trace."""
 
 import math
+from typing import Any
 
 import structlog
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from askbook.api.schemas import iso_now
@@ -39,6 +41,39 @@ _CODES = {
     413: "too_large",
     415: "unsupported_media_type",
 }
+
+
+_WHEN = {
+    400: "The body is no JSON.",
+    401: "No key, or one that does not hold.",
+    403: "The key was not made for this, or not for pages of this origin.",
+    404: "It is not there, or not there for this caller.",
+    409: "It contradicts the current state.",
+    413: "The body is too large.",
+    422: "A field is missing, unknown or out of range.",
+    429: "Too many requests; `Retry-After` says when the next may come.",
+    503: "A part is down or too slow; the message says which.",
+}
+_ANYWHERE = (401, 403, 422, 429, 503)
+
+
+class ErrorBody(BaseModel):
+    """What every failure looks like."""
+
+    error: str = Field(description="A code for programs.", examples=["not_found"])
+    message: str = Field(description="What happened.")
+    suggestion: str = Field(description="What to do next; may be empty.")
+    details: dict[str, Any]
+    timestamp: str
+    request_id: str
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The failures of a route, for its description: those of every route, and its own."""
+    return {
+        status: {"model": ErrorBody, "description": _WHEN[status]}
+        for status in sorted({*_ANYWHERE, *statuses})
+    }
 
 
 def install(app: FastAPI) -> None:

@@ -2,7 +2,13 @@
 
 from askbook.bootstrap.askbook import Askbook
 from askbook.bootstrap.diagnosis import Check, check_parts, diagnose
-from askbook.bootstrap.reading import open_library, read_calibrations, read_gaps, read_states
+from askbook.bootstrap.reading import (
+    open_keys,
+    open_library,
+    read_calibrations,
+    read_gaps,
+    read_states,
+)
 from askbook.bootstrap.scope import Scope
 
 __all__ = [
@@ -11,6 +17,7 @@ __all__ = [
     "Scope",
     "check_parts",
     "diagnose",
+    "open_keys",
     "open_library",
     "read_calibrations",
     "read_gaps",

@@ -1,10 +1,11 @@
-"""Reads the library beside a running server: only the database is opened, nothing is locked."""
+"""Reads the library, and keeps the keys, beside a running server: only the database is opened, nothing is locked."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from askbook.access import Keys
 from askbook.bootstrap.parts import make_embedder
 from askbook.bootstrap.scope import choose_book
 from askbook.config import Settings
@@ -15,6 +16,7 @@ from askbook.retrieval.book_calibrations import BookCalibrations
 from askbook.storage.calibrations import CalibrationStore
 from askbook.storage.engine import DATABASE_FILE, open_engine
 from askbook.storage.gaps import GapStore
+from askbook.storage.keys import KeyStore
 from askbook.storage.library import Library
 
 
@@ -82,9 +84,19 @@ async def read_calibrations(settings: Settings) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def _open_database(settings: Settings) -> AsyncGenerator[AsyncEngine]:
+async def open_keys(settings: Settings) -> AsyncGenerator[tuple[Keys, Library]]:
+    """The keys, and the library they are for; works beside a running server, and before any book is there."""
+    async with _open_database(settings, create=True) as engine:
+        yield Keys(KeyStore(engine)), Library(engine)
+
+
+@asynccontextmanager
+async def _open_database(
+    settings: Settings, *, create: bool = False
+) -> AsyncGenerator[AsyncEngine]:
     storage = settings.storage
-    if storage.database_url is None and not (storage.data_dir / DATABASE_FILE).exists():
+    missing = storage.database_url is None and not (storage.data_dir / DATABASE_FILE).exists()
+    if missing and not create:
         raise NotFound("There is no book here yet.", "Ingest one with `askbook ingest PATH`.")
     url = storage.database_url.get_secret_value() if storage.database_url else None
     engine = await open_engine(storage.data_dir, url)

@@ -48,7 +48,7 @@ def delete_book(
     """Remove a book from the library and the index; its folder is not touched."""
     if not yes:
         raise InvalidInput(
-            f"Deleting {book_id!r} removes all its chunks and vectors.",
+            f"Deleting {book_id!r} removes all its chunks and vectors, and the conversations about it.",
             f"Say `askbook delete-book {book_id} --yes` if you mean it.",
         )
     chunks = run(_delete_book(settings_for(data_dir), book_id))

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from askbook.config import Settings
 
 APPLICATION = "askbook.api.app:app_from_environment"
-GRACE = 5
-"""Seconds that requests under way get to finish when the server is stopped."""
 
 
 def register(app: typer.Typer) -> None:
@@ -49,8 +47,10 @@ def run_server(settings: "Settings") -> None:
         port=server.port,
         log_level=server.log_level,
         access_log=False,
-        # Streams may be open for as long as a job runs; they end with the server.
-        timeout_graceful_shutdown=GRACE,
+        # Whose word about a client's address counts is the application's to decide.
+        proxy_headers=False,
+        # Answers under way are finished; what follows a job may be open for longer, and ends here.
+        timeout_graceful_shutdown=server.shutdown_grace,
     )
 
 

@@ -23,7 +23,15 @@ from askbook.storage.rows import (
     slices,
     upsert,
 )
-from askbook.storage.tables import books, calibrations, chunks, dirty_points, gaps, lessons
+from askbook.storage.tables import (
+    books,
+    calibrations,
+    chunks,
+    conversation_threads,
+    dirty_points,
+    gaps,
+    lessons,
+)
 
 
 class Library:
@@ -68,8 +76,10 @@ class Library:
         self._shelf.forget()
 
     async def delete_book(self, book_id: str) -> None:
+        """Remove a book for good, and with it what was said about it: answers are made of its text."""
+        tables = (conversation_threads, chunks, lessons, dirty_points, gaps, calibrations, books)
         async with self._engine.begin() as connection:
-            for table in (chunks, lessons, dirty_points, gaps, calibrations, books):
+            for table in tables:
                 await connection.execute(delete(table).where(table.c.book_id == book_id))
         self._shelf.forget()
 

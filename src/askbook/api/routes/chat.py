@@ -12,6 +12,7 @@ from fastapi.sse import EventSourceResponse
 from askbook.access import Grant
 from askbook.agent.events import SentenceVerified, SourcesFound
 from askbook.api.dependencies import Caller, Owner, Requires, Running, bound
+from askbook.api.errors import refusals
 from askbook.api.links import signed_turn
 from askbook.api.schemas import ChatRequest, ChatResponse, CitationBody
 from askbook.api.sse import event_stream, sse_event
@@ -20,7 +21,11 @@ from askbook.chat import StateChanged, TurnEvent, response_of
 from askbook.errors import AskbookError
 
 log = structlog.get_logger(__name__)
-router = APIRouter(tags=["chat"], dependencies=[Requires("chat")])
+router = APIRouter(
+    tags=["chat"],
+    dependencies=[Requires("chat")],
+    responses=refusals(400, 404, 409, 413),
+)
 
 _EVENTS: dict[str, Any] = {
     "description": (

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from askbook.api.dependencies import Caller, Requires, Running
+from askbook.api.errors import refusals
 
-router = APIRouter(tags=["gaps"], dependencies=[Requires("admin")])
+router = APIRouter(tags=["gaps"], dependencies=[Requires("admin")], responses=refusals(404))
 
 
 @router.get("/gaps")

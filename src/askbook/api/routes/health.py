@@ -5,6 +5,7 @@ from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 
 from askbook.api.dependencies import Running
 from askbook.bootstrap import check_parts
@@ -12,12 +13,30 @@ from askbook.bootstrap import check_parts
 router = APIRouter(tags=["health"])
 
 
+class PartBody(BaseModel):
+    part: str
+    ok: bool
+    finding: str
+    fix: str | None
+
+
+class Readiness(BaseModel):
+    """Whether each part answers."""
+
+    status: str
+    checks: list[PartBody]
+
+
 @router.get("/health")
 async def health() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@router.get("/ready")
+@router.get(
+    "/ready",
+    response_model=Readiness,
+    responses={503: {"model": Readiness, "description": "A part does not answer."}},
+)
 async def ready(askbook: Running) -> JSONResponse:
     """200 when every part answers, else 503 with the fix for each that does not."""
     checks = await check_parts(askbook)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from askbook.access import Grant
 from askbook.api.dependencies import Caller, Requires, Running
+from askbook.api.errors import refusals
 from askbook.api.sse import event_stream, sse_event, wants_events
 from askbook.book import IngestionMode
 from askbook.bootstrap import Askbook
@@ -20,7 +21,12 @@ from askbook.ingestion.events import IngestionEvent
 from askbook.ingestion.jobs import IngestionJob, Progress
 from askbook.ingestion.running import no_job
 
-router = APIRouter(prefix="/ingestion", tags=["ingestion"], dependencies=[Requires("admin")])
+router = APIRouter(
+    prefix="/ingestion",
+    tags=["ingestion"],
+    dependencies=[Requires("admin")],
+    responses=refusals(404),
+)
 
 JobId = Annotated[int, InPath(ge=1, le=2**31 - 1)]
 
@@ -54,7 +60,12 @@ class Changes(BaseModel):
     warnings: list[str]
 
 
-@router.post("/trigger", status_code=202)
+@router.post(
+    "/trigger",
+    status_code=202,
+    responses=refusals(400, 404, 409, 413)
+    | {200: {"description": "The job that the book has already."}},
+)
 async def trigger(
     body: TriggerRequest, askbook: Running, caller: Caller, response: Response
 ) -> dict[str, Any]:

@@ -6,11 +6,12 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from askbook.api.dependencies import Caller, Requires, Running
+from askbook.api.errors import refusals
 from askbook.api.rendering import Highlight, LessonPage, render_lesson
 from askbook.errors import InvalidInput, NotFound
 from askbook.index import ChunkFilter
 
-router = APIRouter(tags=["read"], dependencies=[Requires("read")])
+router = APIRouter(tags=["read"], dependencies=[Requires("read")], responses=refusals(404))
 
 
 @router.get("/read/{book_id}/{source_file:path}", response_class=HTMLResponse)

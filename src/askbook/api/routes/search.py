@@ -3,19 +3,31 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
+from pydantic import BeforeValidator
 
 from askbook import __version__
 from askbook.api.dependencies import Caller, Requires, Running, bound
+from askbook.api.errors import refusals
 from askbook.api.schemas import BookInfo, Info, SearchRequest
 from askbook.book import HardwareTier
 from askbook.bootstrap import Scope
 
-router = APIRouter(tags=["search"], dependencies=[Requires("read")])
-
-Tier = Annotated[HardwareTier | None, Query(description="The reader's tier: that and lower.")]
+router = APIRouter(tags=["search"], dependencies=[Requires("read")], responses=refusals())
 
 
-@router.post("/search")
+def _number(value: object) -> object:
+    """Numbers in an address are text; the closed set knows numbers only."""
+    return int(value) if isinstance(value, str) and value.isdecimal() and value.isascii() else value
+
+
+Tier = Annotated[
+    HardwareTier | None,
+    Query(description="The reader's tier: that and lower."),
+    BeforeValidator(_number),
+]
+
+
+@router.post("/search", responses=refusals(400, 404, 413))
 async def search(request: SearchRequest, askbook: Running, caller: Caller) -> dict[str, Any]:
     """The best chunks for a question, within the filters."""
     query, context = await askbook.search(
@@ -24,7 +36,7 @@ async def search(request: SearchRequest, askbook: Running, caller: Caller) -> di
     return context.to_response(query).to_json(explain=request.explain)
 
 
-@router.get("/context/{chunk_id}")
+@router.get("/context/{chunk_id}", responses=refusals(404))
 async def context(
     chunk_id: str,
     askbook: Running,
@@ -42,7 +54,7 @@ async def context(
     }
 
 
-@router.get("/lesson/{parent_doc_id}")
+@router.get("/lesson/{parent_doc_id}", responses=refusals(404))
 async def lesson(
     parent_doc_id: str,
     askbook: Running,

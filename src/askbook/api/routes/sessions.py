@@ -5,9 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from askbook.api.dependencies import Owner, Requires, Running
+from askbook.api.errors import refusals
 from askbook.api.schemas import SessionHistory, SessionInfo
 
-router = APIRouter(tags=["sessions"], dependencies=[Requires("chat")])
+router = APIRouter(tags=["sessions"], dependencies=[Requires("chat")], responses=refusals())
 
 
 @router.get("/sessions")
@@ -25,7 +26,7 @@ async def list_sessions(
     return [SessionInfo.of(thread) for thread in found]
 
 
-@router.get("/session/{session_id}/history")
+@router.get("/session/{session_id}/history", responses=refusals(404))
 async def session_history(
     session_id: str, askbook: Running, owner: Owner, archived: bool = False
 ) -> SessionHistory:
@@ -34,7 +35,7 @@ async def session_history(
     return SessionHistory.of_history(history)
 
 
-@router.delete("/session/{session_id}", status_code=204)
+@router.delete("/session/{session_id}", status_code=204, responses=refusals(404))
 async def delete_session(session_id: str, askbook: Running, owner: Owner) -> None:
     """Remove a conversation for good."""
     await askbook.conversations.delete(session_id, owner)
