@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, ExceptionContext, event, inspect, text
+from sqlalchemy import Connection, Dialect, ExceptionContext, event, inspect, text
 from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -26,6 +26,7 @@ async def open_engine(data_dir: Path, database_url: str | None = None) -> AsyncE
         event.listen(engine.sync_engine, "connect", _configure_sqlite)
     else:
         engine = create_async_engine(_async_url(database_url), pool_pre_ping=True)
+        event.listen(engine.sync_engine, "do_connect", _connect)
     event.listen(engine.sync_engine, "handle_error", _translate_failure)
     try:
         async with engine.begin() as connection:
@@ -59,9 +60,21 @@ def translate(error: Exception) -> AskbookError:
 
 def _translate_failure(context: ExceptionContext) -> AskbookError | None:
     """A database that fails, not one that refuses a statement, speaks in the user's terms everywhere."""
+    if context.is_pre_ping:
+        # A connection that died in the pool is replaced, and nobody is told.
+        return None
     error = context.sqlalchemy_exception
-    failed = isinstance(error, OperationalError) or type(error) is DatabaseError
+    gone = context.is_disconnect
+    failed = isinstance(error, OperationalError) or type(error) is DatabaseError or gone
     return translate(error) if failed and error is not None else None
+
+
+def _connect(dialect: Dialect, _record: Any, arguments: Any, named: Any) -> Any:
+    """A connection; a server that is away or starting refuses in the driver's own words, which differ."""
+    try:
+        return dialect.connect(*arguments, **named)
+    except Exception as error:
+        raise translate(error) from error
 
 
 def _async_url(url: str) -> str:
