@@ -68,10 +68,16 @@ class ErrorBody(BaseModel):
     request_id: str
 
 
-def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The failures of a route, for its description: those of every route, and its own."""
+def refusals(*statuses: int, of_page: bool = False) -> dict[int | str, dict[str, Any]]:
+    """The failures of a route, for its description: those of every route, and its own.
+
+    A model is described in the type of the route's answers; a page fails in JSON too, and says so itself.
+    """
+    shape: dict[str, Any] = {"model": ErrorBody}
+    if of_page:
+        shape = {"content": {"application/json": {"schema": ErrorBody.model_json_schema()}}}
     return {
-        status: {"model": ErrorBody, "description": _WHEN[status]}
+        status: {**shape, "description": _WHEN[status]}
         for status in sorted({*_ANYWHERE, *statuses})
     }
 

@@ -22,7 +22,8 @@ METADATA_DEPTH = 8
 
 
 class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", str_strip_whitespace=False)
+    # JSON has types of its own: a truth value is no number, and a number no truth value.
+    model_config = ConfigDict(extra="forbid", strict=True, str_strip_whitespace=False)
 
 
 class ChatRequest(_Body):

@@ -35,9 +35,13 @@ _EVENTS: dict[str, Any] = {
     ),
     "content": {"text/event-stream": {}},
 }
+_EITHER: dict[str, Any] = {
+    "description": "The answer; with `stream`, the same as events.",
+    "content": {"text/event-stream": {}},
+}
 
 
-@router.post("/chat/run", response_model=ChatResponse)
+@router.post("/chat/run", response_model=ChatResponse, responses={200: _EITHER})
 async def run_chat(request: ChatRequest, askbook: Running, caller: Caller, owner: Owner) -> Any:
     """Answer a question from the book; with `stream`, as events."""
     if request.stream:

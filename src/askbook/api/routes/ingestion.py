@@ -34,7 +34,7 @@ JobId = Annotated[int, InPath(ge=1, le=2**31 - 1)]
 class TriggerRequest(BaseModel):
     """Which folder to ingest, as which book; a known book needs no path."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     path: str | None = Field(None, min_length=1, max_length=4096)
     book_id: str | None = Field(None, min_length=1, max_length=200)
@@ -87,7 +87,7 @@ async def status(job_id: JobId, request: Request, askbook: Running, caller: Call
     return job.to_json()
 
 
-@router.post("/cancel/{job_id}")
+@router.post("/cancel/{job_id}", responses=refusals(404, 409))
 async def cancel(job_id: JobId, askbook: Running, caller: Caller) -> dict[str, Any]:
     """End a job. What it has switched stays; the rest is served as it was."""
     await _job(askbook, caller, job_id)

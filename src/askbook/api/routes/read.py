@@ -11,7 +11,9 @@ from askbook.api.rendering import Highlight, LessonPage, render_lesson
 from askbook.errors import InvalidInput, NotFound
 from askbook.index import ChunkFilter
 
-router = APIRouter(tags=["read"], dependencies=[Requires("read")], responses=refusals(404))
+router = APIRouter(
+    tags=["read"], dependencies=[Requires("read")], responses=refusals(404, of_page=True)
+)
 
 
 @router.get("/read/{book_id}/{source_file:path}", response_class=HTMLResponse)

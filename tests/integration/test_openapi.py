@@ -1,0 +1,85 @@
+"""The OpenAPI document says what the server does: generated requests, right and wrong, meet no surprise."""
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+import uvicorn
+from hypothesis import Phase, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
+
+from askbook.api.app import create_app
+from askbook.bootstrap import open_keys
+from askbook.config import load_settings
+from data_directories import copy_data
+
+CHECKS = (
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+    unsupported_method,
+)
+EXAMPLES = 12
+
+
+@pytest.fixture(scope="module")
+def data(two_books: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_data(two_books, tmp_path_factory.mktemp("described") / "data")
+
+
+@pytest.fixture(scope="module")
+def key(data: Path) -> str:
+    async def create() -> str:
+        async with open_keys(load_settings(data_dir=data)) as (keys, _):
+            return (await keys.create("tester", admin=True, books=["gardens"], rate=1_000_000))[1]
+
+    return asyncio.run(create())
+
+
+@pytest.fixture(scope="module")
+def address(data: Path, key: str) -> Iterator[str]:
+    """The application on a port, for a client that is not asynchronous."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    # Hundreds of questions, whose answers are not the matter here.
+    app = create_app(load_settings(data_dir=data, judge=False))
+    server = uvicorn.Server(uvicorn.Config(app, ws="none", log_config=None, access_log=False))
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
+    listening.close()
+
+
+# Nothing is opened before the application starts; the document alone is needed to list its operations.
+schema = schemathesis.openapi.from_dict(create_app(load_settings()).openapi())
+
+
+@schema.parametrize()
+@settings(
+    max_examples=EXAMPLES,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+)
+def test_generated_requests_meet_no_surprise(case: Any, address: str, key: str) -> None:
+    headers = {"Authorization": f"Bearer {key}"}
+    case.call_and_validate(base_url=address, headers=headers, checks=CHECKS)
