@@ -232,8 +232,10 @@ def _networks(value: str) -> str:
     return value
 
 
-def _store_address(value: SecretStr) -> SecretStr:
-    if not re.match(r"(redis|rediss|valkey|valkeys)://[^\s/?#]+", value.get_secret_value()):
+def _store_address(value: SecretStr | None) -> SecretStr | None:
+    if value is not None and not re.match(
+        r"(redis|rediss|valkey|valkeys)://[^\s/?#]+", value.get_secret_value()
+    ):
         raise ValueError("an address such as redis://host:6379/0 is needed")
     return value
 
@@ -241,7 +243,7 @@ def _store_address(value: SecretStr) -> SecretStr:
 class AccessSettings(_Section):
     """Who may reach the server from where, and how often. Keys are made with `askbook keys`."""
 
-    redis_url: Annotated[SecretStr, AfterValidator(_store_address)] | None = Field(
+    redis_url: Annotated[SecretStr | None, AfterValidator(_store_address)] = Field(
         None,
         validation_alias=_env("ASKBOOK_REDIS_URL"),
         description="redis://… or valkey://…, where processes count requests together",

@@ -107,11 +107,11 @@ async def test_the_table_comes_and_goes_with_its_revision(
         return config
 
     def travel(connection: Connection) -> tuple[bool, list[Any]]:
-        command.downgrade(migrations(connection), "0004")
+        command.downgrade(migrations(connection), version)
         without = inspect(connection).has_table("api_keys")
+        command.downgrade(migrations(connection), "base")
+        assert set(inspect(connection).get_table_names()) == {"alembic_version"}
         # As an installation of that age left it, and brought up to date.
-        metadata.drop_all(connection)
-        connection.exec_driver_sql("DROP TABLE alembic_version")
         command.upgrade(migrations(connection), version)
         command.upgrade(migrations(connection), "head")
         found = compare_metadata(MigrationContext.configure(connection), metadata)

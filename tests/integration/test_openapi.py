@@ -73,7 +73,7 @@ def address(data: Path, key: str) -> Iterator[str]:
 schema = schemathesis.openapi.from_dict(create_app(load_settings()).openapi())
 
 
-@schema.parametrize()
+@schema.parametrize()  # pyright: ignore[reportUntypedFunctionDecorator]  # the library says no more
 @settings(
     max_examples=EXAMPLES,
     derandomize=True,

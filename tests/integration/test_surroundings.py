@@ -13,6 +13,7 @@ from fastapi.responses import StreamingResponse
 
 from askbook.api.deadline import Deadline
 from askbook.api.errors import install
+from askbook.api.gate import Gate
 from askbook.api.middleware import Envelope
 from askbook.config import load_settings
 from askbook.errors import ConfigurationError
@@ -106,6 +107,12 @@ async def test_a_refused_key_is_told_to_the_page(server: Server) -> None:
 def test_settings_that_make_no_sense_stop_the_start(name: str, value: Any) -> None:
     with pytest.raises(ConfigurationError, match=f"ASKBOOK_{name.upper()}"):
         load_settings(**{name: value})
+
+
+def test_a_wrong_store_address_is_not_repeated() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(redis_url="http://user:topsecret@host")
+    assert "topsecret" not in str(caught.value)
 
 
 # --- Proxies ---
@@ -212,3 +219,17 @@ async def test_a_stream_that_has_begun_may_take_its_time(slow: httpx.AsyncClient
 async def test_a_timeout_of_a_routes_own_is_not_taken_for_this_one(slow: httpx.AsyncClient) -> None:
     response = await slow.get("/impatient")
     assert (response.status_code, response.json()["error"]) == (500, "internal_error")
+
+
+async def test_websockets_are_closed(server: Server) -> None:
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, str]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "websocket", "path": "/", "headers": [], "app": server.app}
+    await Gate(server.app.router, address_rate=1)(scope, receive, send)
+    assert [message["type"] for message in sent] == ["websocket.close"]

@@ -37,6 +37,8 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with Askbook(settings) as askbook:
             app.state.askbook = askbook
+            # Made now: a store for limits that cannot be used stops the start, not the first request.
+            app.state.limiter = askbook.limiter
             # In the background: what a former process left unfinished must not delay the first answer.
             resuming = asyncio.create_task(askbook.durable_jobs.start_if_needed())
             try:

@@ -2,9 +2,10 @@
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 
 from askbook.access import Grant
-from askbook.access.limits import Charge
+from askbook.access.limits import Charge, Limiter
 from askbook.api.errors import answer_to
 from askbook.api.identity import client_network, identify
 from askbook.bootstrap import Askbook
@@ -36,6 +37,10 @@ class Gate:
         self._address_rate = address_rate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            # No route speaks it; one that did would need a door of its own.
+            await WebSocketClose(code=1008)(scope, receive, send)
+            return
         if scope["type"] != "http" or is_open(scope["path"]):
             await self._app(scope, receive, send)
             return
@@ -43,14 +48,14 @@ class Gate:
         askbook: Askbook = request.app.state.askbook
         try:
             caller = await identify(request, askbook.keys)
-            await self._charge(request, askbook, caller)
+            await self._charge(request, request.app.state.limiter, caller)
         except AskbookError as error:
             await answer_to(request, error)(scope, receive, send)
             return
         request.state.caller = caller
         await self._app(scope, receive, send)
 
-    async def _charge(self, request: Request, askbook: Askbook, caller: Grant) -> None:
+    async def _charge(self, request: Request, limiter: Limiter, caller: Grant) -> None:
         if caller.rate is None:
             return
         charges = [Charge(f"key/{caller.key_id}", caller.rate)]
@@ -58,7 +63,7 @@ class Gate:
             # First: one reader who asks too often must not use up what the others share.
             account = f"address/{caller.key_id}/{client_network(request)}"
             charges.insert(0, Charge(account, min(caller.rate, self._address_rate)))
-        allowance = await askbook.limiter.take(charges)
+        allowance = await limiter.take(charges)
         request.state.allowance = allowance
         if not allowance.granted:
             raise RateLimited(

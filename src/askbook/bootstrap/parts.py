@@ -84,6 +84,8 @@ def make_tutor(
 
 def make_limiter(settings: Settings) -> "Limiter":
     """Counts requests on the Valkey or Redis that ASKBOOK_REDIS_URL names, or in this process."""
+    from limits.errors import ConfigurationError as Unavailable
+
     from askbook.access.limits import Limiter, SharedWindow
 
     url = settings.access.redis_url
@@ -91,7 +93,7 @@ def make_limiter(settings: Settings) -> "Limiter":
         return Limiter()
     try:
         return Limiter(SharedWindow(url.get_secret_value()))
-    except ImportError as error:
+    except Unavailable as error:
         raise ConfigurationError(
             "ASKBOOK_REDIS_URL is set, but the package redis is not installed.",
             "Install it with `pip install 'askbook[server]'`, or unset ASKBOOK_REDIS_URL "

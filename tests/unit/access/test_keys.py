@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -94,9 +95,7 @@ async def test_what_proves_a_key_is_compared_in_constant_time(
     assert compared == [(stored.key_hash, hash_key(secret))]
     # A row that only shares the id is not enough.
     forged = stored.key_id + "0" * (64 - len(stored.key_id))
-    shelf.rows[stored.key_id] = ApiKey(
-        **{n: getattr(stored, n) for n in ApiKey.__slots__} | {"key_hash": forged}
-    )
+    shelf.rows[stored.key_id] = replace(stored, key_hash=forged)
     assert await keys.authenticate(secret) is None
 
 
@@ -119,8 +118,9 @@ async def test_what_proves_a_key_is_compared_in_constant_time(
 async def test_wishes_that_make_no_sense_are_refused(
     keys: Keys, shelf: Shelf, wish: dict[str, Any], complaint: str
 ) -> None:
+    wanted: dict[str, Any] = {"name": "app"} | wish
     with pytest.raises(InvalidInput, match=complaint):
-        await keys.create(**{"name": "app", **wish})
+        await keys.create(**wanted)
     assert shelf.rows == {}
 
 

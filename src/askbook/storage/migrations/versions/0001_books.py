@@ -103,3 +103,8 @@ def upgrade() -> None:
         sa.Column("vector", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("fingerprint", "text_hash"),
     )
+
+
+def downgrade() -> None:
+    for table in ("vectors", "lessons", "ingestion_jobs", "dirty_points", "chunks", "books"):
+        op.drop_table(table)

@@ -22,3 +22,7 @@ def upgrade() -> None:
         sa.Column("vector", sa.LargeBinary(), nullable=True),
         sa.PrimaryKeyConstraint("book_id", "question_hash"),
     )
+
+
+def downgrade() -> None:
+    op.drop_table("gaps")

@@ -21,3 +21,7 @@ def upgrade() -> None:
         sa.Column("made_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("book_id", "fingerprint"),
     )
+
+
+def downgrade() -> None:
+    op.drop_table("calibrations")
