@@ -13,7 +13,9 @@ from typing import Any
 import httpx
 import pytest
 import pytest_asyncio
+from fastapi.routing import iter_route_contexts
 
+from askbook.api.gate import is_open
 from askbook.config import load_settings
 from two_books import Server, running
 
@@ -262,3 +264,14 @@ async def test_every_route_is_behind_the_gate_or_meant_to_be_open(victim: Victim
                 answer = await http.request(method.upper(), path)
                 expected = {200, 503} if path in ("/health", "/ready") else {401}
                 assert answer.status_code in expected, path
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_every_route_says_what_its_callers_keys_must_be_made_for(victim: Victim) -> None:
+    """Also those that the document does not name."""
+    contexts: list[Any] = list(iter_route_contexts(victim.server.app.routes))
+    closed = [c for c in contexts if not is_open(f"{c.path}/" if c.path == "/assets" else c.path)]
+    assert len(closed) >= 10
+    for context in closed:
+        called = {getattr(d.call, "__qualname__", "") for d in context.dependant.dependencies}
+        assert any(name.startswith("Requires.") for name in called), context.path

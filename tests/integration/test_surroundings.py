@@ -233,3 +233,16 @@ async def test_websockets_are_closed(server: Server) -> None:
     scope = {"type": "websocket", "path": "/", "headers": [], "app": server.app}
     await Gate(server.app.router, address_rate=1)(scope, receive, send)
     assert [message["type"] for message in sent] == ["websocket.close"]
+
+
+async def test_a_prefix_that_a_proxy_adds_changes_nothing(server: Server) -> None:
+    key = await server.key()
+    prefixed = httpx.ASGITransport(server.app, raise_app_exceptions=False, root_path="/tutor")
+    async with httpx.AsyncClient(transport=prefixed, base_url="http://127.0.0.1/tutor") as http:
+        assert (await http.get("/health")).status_code == 200
+        assert (await http.get("/info")).status_code == 401
+        headers = {"Authorization": f"Bearer {key}"}
+        body = {"message": QUESTIONS["gardens"], "book_id": "gardens"}
+        answer = (await http.post("/chat/run", json=body, headers=headers)).json()
+        url = answer["citations"][0]["url"]
+        assert (await http.get(url)).status_code == 200

@@ -5,6 +5,7 @@ import re
 from urllib.parse import urlsplit
 
 from fastapi import Request
+from starlette.types import Scope
 
 from askbook.access import LOCAL_GRANT, Grant, Keys
 from askbook.access.keys import normal_origin
@@ -71,12 +72,18 @@ def client_network(request: Request) -> str:
     return str(ipaddress.ip_network((address, 64), strict=False))
 
 
+def path_of(scope: Scope) -> str:
+    """The path as routes see it, without the prefix that a proxy may have been told to add."""
+    path, prefix = str(scope["path"]), str(scope.get("root_path", ""))
+    return path.removeprefix(prefix) if path.startswith(f"{prefix}/") else path
+
+
 async def _by_ticket(request: Request, keys: Keys, link: str) -> Grant:
     """Who follows a link reads in the name of the key that signed it, this one page."""
     ticket = Ticket.parse(link)
     key = await keys.holding(ticket.key_id) if ticket is not None else None
     grant = None if key is None else Grant.of(key)
-    if ticket is None or grant is None or not ticket.holds(grant, request.scope["path"]):
+    if ticket is None or grant is None or not ticket.holds(grant, path_of(request.scope)):
         raise Unauthorized(
             "This link has expired, or was made for another page.",
             "Ask the question again: its answer has new links.",
@@ -110,7 +117,7 @@ def _bearer(request: Request) -> str | None:
 
 
 def _ticket(request: Request) -> str | None:
-    reading = request.method in ("GET", "HEAD") and request.scope["path"].startswith(READING)
+    reading = request.method in ("GET", "HEAD") and path_of(request.scope).startswith(READING)
     return request.query_params.get("ticket") if reading else None
 
 
