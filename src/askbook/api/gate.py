@@ -1,11 +1,14 @@
 """Stands before every route but the open ones: knows who asks, counts the request, or refuses it."""
 
+import math
+import time
+
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from askbook.access import Grant
-from askbook.access.limits import Charge, Limiter
+from askbook.access.limits import Allowance, Charge, Limiter
 from askbook.api.errors import answer_to
 from askbook.api.identity import client_network, identify, path_of
 from askbook.bootstrap import Askbook
@@ -32,7 +35,7 @@ OPEN_BELOW = "/assets/"
 
 
 class Gate:
-    """Whoever comes through is `request.state.caller`; what is new to it stays closed."""
+    """Whoever comes through is `request.state.caller`; `told` is what every answer to it says in its headers."""
 
     def __init__(self, app: ASGIApp, address_rate: int) -> None:
         self._app = app
@@ -66,7 +69,7 @@ class Gate:
             account = f"address/{caller.key_id}/{client_network(request)}"
             charges.insert(0, Charge(account, min(caller.rate, self._address_rate)))
         allowance = await limiter.take(charges)
-        request.state.allowance = allowance
+        request.state.told = _told(allowance)
         if not allowance.granted:
             raise RateLimited(
                 f"More than {allowance.limit} requests came within 60 seconds.",
@@ -74,6 +77,16 @@ class Gate:
                 {"limit": allowance.limit, "retry_after": allowance.retry_after},
                 retry_after=allowance.retry_after,
             )
+
+
+def _told(allowance: Allowance) -> dict[str, str]:
+    """How often the caller may still ask, for every answer; what a key opened is nobody else's to keep."""
+    return {
+        "X-RateLimit-Limit": str(allowance.limit),
+        "X-RateLimit-Remaining": str(allowance.remaining),
+        "X-RateLimit-Reset": str(math.ceil(time.time() + allowance.seconds)),
+        "Cache-Control": "private, no-store",
+    }
 
 
 def is_open(path: str) -> bool:

@@ -1,9 +1,6 @@
 """Request ids, security headers and a body limit on every answer, also on those to bugs."""
 
-import math
-import time
 import uuid
-from typing import Any
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
@@ -11,7 +8,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from askbook.access.limits import Allowance
 from askbook.api.errors import unexpected
 from askbook.api.schemas import iso_now
 
@@ -55,7 +51,8 @@ class Envelope:
             if message["type"] == "http.response.start":
                 answer = MutableHeaders(scope=message)
                 answer["X-Request-ID"] = request_id
-                _tell_allowance(answer, scope["state"])
+                for name, value in scope["state"].get("told", {}).items():
+                    answer.setdefault(name, value)
                 for name, value in _SECURITY.items():
                     if name != "Content-Security-Policy" or scope["path"] not in _DOCS:
                         answer.setdefault(name, value)
@@ -74,16 +71,6 @@ class Envelope:
             await unexpected(Request(scope), error)(scope, receive, send_with_headers)
         finally:
             structlog.contextvars.unbind_contextvars("request_id")
-
-
-def _tell_allowance(answer: MutableHeaders, state: dict[str, Any]) -> None:
-    """How often this caller may still ask; what a key opened is nobody else's to keep."""
-    allowance: Allowance | None = state.get("allowance")
-    if allowance is not None:
-        answer["X-RateLimit-Limit"] = str(allowance.limit)
-        answer["X-RateLimit-Remaining"] = str(allowance.remaining)
-        answer["X-RateLimit-Reset"] = str(math.ceil(time.time() + allowance.seconds))
-        answer.setdefault("Cache-Control", "private, no-store")
 
 
 class _BodyTooLarge(Exception):
