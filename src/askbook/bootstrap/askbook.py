@@ -310,6 +310,10 @@ class Askbook:
             book_id = dialogue.book(book_id)
         await self.book(book_id)
 
+    async def check_question(self, text: str, scope: Scope) -> None:
+        """Refuse a question that could not be put, before its answer begins."""
+        await self._question(text, scope, None)
+
     async def list_gaps(
         self, book_id: str | None = None, *, days: int | None = None, limit: int | None = None
     ) -> "GapList":
