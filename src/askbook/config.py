@@ -5,9 +5,16 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, TypeVar, get_args
 
-from pydantic import AfterValidator, AliasChoices, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+)
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from askbook.errors import ConfigurationError
 
@@ -35,6 +42,11 @@ def _address(value: str) -> str:
 
 
 Address: TypeAlias = Annotated[str, AfterValidator(_address)]
+
+
+def _words(value: object) -> object:
+    """`a, b` as its words; a list stays a list."""
+    return tuple(value.replace(",", " ").split()) if isinstance(value, str) else value
 
 
 def _env(name: str) -> AliasChoices:
@@ -222,6 +234,11 @@ class ServerSettings(_Section):
     port: int = Field(8321, ge=1, le=65535, validation_alias=_env("ASKBOOK_PORT"))
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", validation_alias=_env("ASKBOOK_LOG_LEVEL")
+    )
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)] = Field(
+        (),
+        validation_alias=_env("ASKBOOK_ALLOWED_HOSTS"),
+        description="names, with commas, that /mcp answers to on loopback besides localhost",
     )
 
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from askbook import __version__
-from askbook.api import errors
+from askbook.api import errors, mcp
 from askbook.api.middleware import Envelope
 from askbook.api.routes import chat, gaps, health, ingestion, openai, page, read, search, sessions
 from askbook.bootstrap import Askbook
@@ -29,11 +29,13 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with Askbook(settings) as askbook:
             app.state.askbook = askbook
+            app.state.mcp = mcp.McpDoor(settings.server)
             # In the background: what a former process left unfinished must not delay the first answer.
             resuming = asyncio.create_task(askbook.durable_jobs.start_if_needed())
             try:
                 yield
             finally:
+                await app.state.mcp.close()
                 await resuming
 
     app = FastAPI(
@@ -43,7 +45,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=lifespan,
     )
     errors.install(app)
-    for routes in (chat, sessions, search, read, ingestion, gaps, openai, health, page):
+    for routes in (chat, sessions, search, read, ingestion, gaps, openai, mcp, health, page):
         app.include_router(routes.router)
     app.mount("/assets", page.assets(), name="assets")
     app.add_middleware(Envelope)
