@@ -9,7 +9,18 @@ from fastapi import FastAPI
 from askbook import __version__
 from askbook.api import errors, mcp
 from askbook.api.middleware import Envelope
-from askbook.api.routes import chat, gaps, health, ingestion, openai, page, read, search, sessions
+from askbook.api.routes import (
+    chat,
+    feedback,
+    gaps,
+    health,
+    ingestion,
+    openai,
+    page,
+    read,
+    search,
+    sessions,
+)
 from askbook.bootstrap import Askbook
 from askbook.bootstrap.logs import configure_logs
 from askbook.config import Settings, load_settings
@@ -45,7 +56,19 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=lifespan,
     )
     errors.install(app)
-    for routes in (chat, sessions, search, read, ingestion, gaps, openai, mcp, health, page):
+    for routes in (
+        chat,
+        sessions,
+        search,
+        read,
+        ingestion,
+        gaps,
+        feedback,
+        openai,
+        mcp,
+        health,
+        page,
+    ):
         app.include_router(routes.router)
     app.mount("/assets", page.assets(), name="assets")
     app.add_middleware(Envelope)

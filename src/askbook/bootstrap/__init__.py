@@ -2,7 +2,13 @@
 
 from askbook.bootstrap.askbook import Askbook
 from askbook.bootstrap.diagnosis import Check, check_parts, diagnose
-from askbook.bootstrap.reading import open_library, read_calibrations, read_gaps, read_states
+from askbook.bootstrap.reading import (
+    open_library,
+    read_calibrations,
+    read_feedback,
+    read_gaps,
+    read_states,
+)
 from askbook.bootstrap.scope import Scope
 
 __all__ = [
@@ -13,6 +19,7 @@ __all__ = [
     "diagnose",
     "open_library",
     "read_calibrations",
+    "read_feedback",
     "read_gaps",
     "read_states",
 ]

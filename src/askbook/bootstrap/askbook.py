@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from askbook.agent.response import AgentResponse
 from askbook.book import Book, DocumentChunk, IngestionMode
+from askbook.bootstrap.feedback import FeedbackList, list_votes, rate_answer
 from askbook.bootstrap.parts import (
     make_embedder,
     make_index,
@@ -41,6 +42,7 @@ from askbook.storage.calibrations import CalibrationStore
 from askbook.storage.conversations import DatabaseConversations
 from askbook.storage.directory import DataDirectory
 from askbook.storage.engine import open_engine
+from askbook.storage.feedback import FeedbackStore, Rating
 from askbook.storage.gaps import GapStore
 from askbook.storage.library import Library
 from askbook.storage.rows import ShelvedBook, ShelvedLesson
@@ -104,6 +106,7 @@ class Askbook:
         )
         self.gaps = GapStore(self._engine)
         self._recorder = GapRecorder(self.gaps)
+        self.feedback = FeedbackStore(self._engine)
         self.conversations = Conversations(DatabaseConversations(self._engine))
         self.tutor = make_tutor(self.settings, self.searcher, self.judge, self._given_model)
         self.turns = ChatTurns(
@@ -323,6 +326,27 @@ class Askbook:
         await self._recorder.settle()
         name = (await self.book(book_id)).book.book_id
         return await list_gaps(self.gaps, self.embedder, name, days=days, limit=limit)
+
+    async def rate(
+        self,
+        session_id: str,
+        rating: Rating,
+        comment: str | None = None,
+        turn: int | None = None,
+        *,
+        owner: str = LOCAL,
+    ) -> None:
+        """Keep a reader's vote on an exchange of a session; a second one replaces the first."""
+        await rate_answer(
+            self.conversations, self.feedback, owner, session_id, rating, comment, turn
+        )
+
+    async def list_feedback(
+        self, book_id: str | None = None, rating: Rating = "down", limit: int = 50
+    ) -> FeedbackList:
+        """What readers think of a book's answers, for its author."""
+        name = (await self.book(book_id)).book.book_id
+        return await list_votes(self.feedback, name, rating, limit)
 
     def _note_gap(self, ended: TurnEnded, text: str) -> None:
         """Keep a declined question that the whole book does not answer."""

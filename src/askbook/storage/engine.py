@@ -15,7 +15,7 @@ from askbook.errors import (
 )
 
 DATABASE_FILE = "askbook.db"
-HEAD = "0004"
+HEAD = "0006"
 
 
 async def open_engine(data_dir: Path, database_url: str | None = None) -> AsyncEngine:

@@ -22,7 +22,15 @@ from askbook.storage.rows import (
     slices,
     upsert,
 )
-from askbook.storage.tables import books, calibrations, chunks, dirty_points, gaps, lessons
+from askbook.storage.tables import (
+    books,
+    calibrations,
+    chunks,
+    dirty_points,
+    feedback,
+    gaps,
+    lessons,
+)
 
 
 class Library:
@@ -59,7 +67,7 @@ class Library:
 
     async def delete_book(self, book_id: str) -> None:
         async with self._engine.begin() as connection:
-            for table in (chunks, lessons, dirty_points, gaps, calibrations, books):
+            for table in (chunks, lessons, dirty_points, gaps, feedback, calibrations, books):
                 await connection.execute(delete(table).where(table.c.book_id == book_id))
 
     async def lessons(self, book_id: str) -> dict[str, ShelvedLesson]:
