@@ -219,6 +219,12 @@ class IngestionSettings(_Section):
         validation_alias=_env("ASKBOOK_BOOKS_DIR"),
         description="folders below it may be ingested over HTTP; absent: known books only",
     )
+    github_webhook_secret: SecretStr | None = Field(
+        None,
+        min_length=8,
+        validation_alias=_env("ASKBOOK_GITHUB_WEBHOOK_SECRET"),
+        description="the secret of GitHub's webhook; absent: there is no webhook",
+    )
     worker_id: str | None = Field(
         None,
         pattern=r"^[\w.:-]{1,100}$",

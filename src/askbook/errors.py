@@ -10,6 +10,7 @@ AskbookError
 │   └── StorageFull           the disk has no room for a write                        exit 3
 ├── InvalidInput              an argument, question or request body is not acceptable exit 4
 │   └── NotFound              a book, lesson, chunk, session or job that is not there exit 4
+├── Unauthorized              nobody knows who asks, or a signature is wrong          exit 4
 ├── Forbidden                 this caller may not do that                             exit 4
 ├── Conflict                  the request contradicts the current state               exit 4
 ├── IllegalTransition         a job or turn was asked to skip a state                 exit 4
@@ -89,6 +90,11 @@ class InvalidInput(AskbookError):
 
 class NotFound(InvalidInput):
     code = "not_found"
+
+
+class Unauthorized(AskbookError):
+    code = "unauthorized"
+    exit_code = 4
 
 
 class Forbidden(AskbookError):

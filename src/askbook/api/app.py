@@ -20,6 +20,7 @@ from askbook.api.routes import (
     read,
     search,
     sessions,
+    webhooks,
 )
 from askbook.bootstrap import Askbook
 from askbook.bootstrap.logs import configure_logs
@@ -40,12 +41,14 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with Askbook(settings) as askbook:
             app.state.askbook = askbook
+            app.state.pushes = webhooks.Pushes()
             app.state.mcp = mcp.McpDoor(settings.server)
             # In the background: what a former process left unfinished must not delay the first answer.
             resuming = asyncio.create_task(askbook.durable_jobs.start_if_needed())
             try:
                 yield
             finally:
+                await app.state.pushes.close()
                 await app.state.mcp.close()
                 await resuming
 
@@ -62,6 +65,7 @@ def create_app(settings: Settings) -> FastAPI:
         search,
         read,
         ingestion,
+        webhooks,
         gaps,
         feedback,
         openai,

@@ -65,7 +65,8 @@ class FeedbackStore:
             .group_by(feedback.c.rating)
         )
         async with self._engine.connect() as connection:
-            counted = {rating: count for rating, count in await connection.execute(query)}
+            rows = (await connection.execute(query)).all()
+        counted = {row[0]: row[1] for row in rows}
         return {"up": counted.get("up", 0), "down": counted.get("down", 0)}
 
 
