@@ -48,7 +48,7 @@ ROOM = 4 * 2**30
 def pytest_configure() -> None:
     """Settings of whoever runs the tests must not decide how they end, nor a slow disk how long they take."""
     for name in list(os.environ):
-        ours = name.startswith(("ASKBOOK_", "AGENT_", "QDRANT_", "OPENAI_", "COHERE_"))
+        ours = name.startswith(("ASKBOOK_", "AGENT_", "QDRANT_", "OPENAI_", "COHERE_", "OTEL_"))
         if ours and "_TEST_" not in name:
             del os.environ[name]
     # Indexes and databases wait for the disk at every step; in memory the same tests take a tenth.

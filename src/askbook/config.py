@@ -241,6 +241,11 @@ class ServerSettings(_Section):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", validation_alias=_env("ASKBOOK_LOG_LEVEL")
     )
+    otlp_endpoint: Address | None = Field(
+        None,
+        validation_alias=_env("OTEL_EXPORTER_OTLP_ENDPOINT"),
+        description="a collector's http://host:4318, for traces; absent: none are made",
+    )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)] = Field(
         (),
         validation_alias=_env("ASKBOOK_ALLOWED_HOSTS"),

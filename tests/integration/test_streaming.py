@@ -216,7 +216,7 @@ async def test_a_client_who_goes_away_cancels_the_model_call(model: ChatServer) 
     async with turns_over(model.url) as turns:
         running: Any = SimpleNamespace(converse=lambda *_, **__: turns.stream(QUERY, BOOK))
         request = ChatRequest.model_validate({"message": "What?"})
-        body: Any = event_stream(chat._events(request, running, "local")).body_iterator
+        body: Any = event_stream(chat._events(request, running, "local", "s")).body_iterator
         async for event in body:
             if event.startswith(b"event: sentence"):
                 break

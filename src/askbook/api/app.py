@@ -8,7 +8,9 @@ from fastapi import FastAPI
 
 from askbook import __version__
 from askbook.api import errors, mcp
+from askbook.api.metrics import Metrics
 from askbook.api.middleware import Envelope
+from askbook.api.observing import Observed
 from askbook.api.routes import (
     chat,
     feedback,
@@ -22,8 +24,10 @@ from askbook.api.routes import (
     sessions,
     webhooks,
 )
+from askbook.api.routes import metrics as counters
 from askbook.bootstrap import Askbook
 from askbook.bootstrap.logs import configure_logs
+from askbook.bootstrap.tracing import Tracing, make_tracing
 from askbook.config import Settings, load_settings
 
 
@@ -31,15 +35,17 @@ def app_from_environment() -> FastAPI:
     """The application as the environment sets it up, for a server that is told its name."""
     settings = load_settings()
     configure_logs(settings.server.log_level)
-    return create_app(settings)
+    return create_app(settings, tracing=make_tracing(settings.server.otlp_endpoint))
 
 
-def create_app(settings: Settings) -> FastAPI:
+def create_app(settings: Settings, *, tracing: Tracing | None = None) -> FastAPI:
     """The application; books are opened when it starts and closed when it stops."""
+    metrics = Metrics()
+    tracer = None if tracing is None else tracing.tracer
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        async with Askbook(settings) as askbook:
+        async with Askbook(settings, observer=metrics, tracer=tracer) as askbook:
             app.state.askbook = askbook
             app.state.pushes = webhooks.Pushes()
             app.state.mcp = mcp.McpDoor(settings.server)
@@ -51,6 +57,8 @@ def create_app(settings: Settings) -> FastAPI:
                 await app.state.pushes.close()
                 await app.state.mcp.close()
                 await resuming
+                if tracing is not None:
+                    await asyncio.to_thread(tracing.close)
 
     app = FastAPI(
         title="askbook",
@@ -58,6 +66,7 @@ def create_app(settings: Settings) -> FastAPI:
         summary="Answers from a book, with the exact place, or says that it is not in the book.",
         lifespan=lifespan,
     )
+    app.state.metrics = metrics
     errors.install(app)
     for routes in (
         chat,
@@ -71,9 +80,11 @@ def create_app(settings: Settings) -> FastAPI:
         openai,
         mcp,
         health,
+        counters,
         page,
     ):
         app.include_router(routes.router)
     app.mount("/assets", page.assets(), name="assets")
+    app.add_middleware(Observed, metrics=metrics, tracer=tracer)
     app.add_middleware(Envelope)
     return app

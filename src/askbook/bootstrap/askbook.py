@@ -13,12 +13,16 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from askbook.agent.response import AgentResponse
 from askbook.book import Book, DocumentChunk, IngestionMode
 from askbook.bootstrap.feedback import FeedbackList, list_votes, rate_answer
+from askbook.bootstrap.observing import Observer, Unobserved
 from askbook.bootstrap.parts import (
     make_embedder,
     make_index,
     make_judge,
+    make_searcher,
     make_tutor,
     queue_url,
+    traced_judge,
+    traced_tutor,
     worker_id,
 )
 from askbook.bootstrap.scope import Scope, choose_book, query_for
@@ -36,7 +40,7 @@ from askbook.retrieval.expansion import Passage, surroundings
 from askbook.retrieval.history import Message
 from askbook.retrieval.judging import Judge
 from askbook.retrieval.query import SearchMode, SearchQuery, check_question
-from askbook.retrieval.search import Searcher, SearchWeights
+from askbook.retrieval.search import SearchWeights
 from askbook.retrieval.terms import content_terms
 from askbook.storage.calibrations import CalibrationStore
 from askbook.storage.conversations import DatabaseConversations
@@ -49,6 +53,8 @@ from askbook.storage.rows import ShelvedBook, ShelvedLesson
 from askbook.storage.vectors import VectorCache
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
     from askbook.gaps.listing import GapList
     from askbook.ingestion.audit import Audit, Auditor
     from askbook.ingestion.jobs import Progress
@@ -68,8 +74,12 @@ class Askbook:
         embedder: Embedder | None = None,
         judge: Judge | None = None,
         model: Callable[[], Any] | None = None,
+        observer: Observer | None = None,
+        tracer: "Tracer | None" = None,
     ) -> None:
         self.settings = settings or load_settings()
+        self._observer: Observer = observer or Unobserved()
+        self._tracer = tracer
         self._given_embedder = embedder
         self._given_judge = judge
         self._given_model = model
@@ -95,11 +105,13 @@ class Askbook:
         self.calibrations = BookCalibrations(
             CalibrationStore(self._engine), str(fingerprint), judged=self.judge is not None
         )
-        self.searcher = Searcher(
+        judge = traced_judge(self._tracer, self.judge)
+        self.searcher = make_searcher(
+            self._tracer,
             self.library,
             self.index,
             self.embedder,
-            self.judge,
+            judge,
             SearchWeights(retrieval.dense_weight, retrieval.sparse_weight),
             self.settings.confidence.min_relevance_score,
             self.calibrations,
@@ -108,10 +120,12 @@ class Askbook:
         self._recorder = GapRecorder(self.gaps)
         self.feedback = FeedbackStore(self._engine)
         self.conversations = Conversations(DatabaseConversations(self._engine))
-        self.tutor = make_tutor(self.settings, self.searcher, self.judge, self._given_model)
+        self.tutor = traced_tutor(
+            self._tracer, make_tutor(self.settings, self.searcher, judge, self._given_model)
+        )
         self.turns = ChatTurns(
             self.searcher,
-            self.judge,
+            judge,
             self.settings.confidence,
             partial(calibration_for, fingerprint=str(fingerprint)),
             self.tutor,
@@ -164,7 +178,8 @@ class Askbook:
         from askbook.ingestion.running import IngestionJobs
 
         presence = Presence(self._opened, worker_id(self.settings))
-        return IngestionJobs(JobStore(self._opened), presence, self.pipeline)
+        ended = self._observer.job_ended
+        return IngestionJobs(JobStore(self._opened), presence, self.pipeline, ended)
 
     @cached_property
     def durable_jobs(self) -> "DurableJobs":
@@ -250,11 +265,17 @@ class Askbook:
         complete = scope.is_whole_book and selected_text is None and not follows
         query, book = await self._question(text, scope, top_k)
         turn = self.turns.stream(query, book, history=history, selected_text=selected_text)
-        async with aclosing(turn) as events:
-            async for event in events:
-                if complete and isinstance(event, TurnEnded):
-                    self._note_gap(event, text)
-                yield event
+        try:
+            async with aclosing(turn) as events:
+                async for event in events:
+                    if isinstance(event, TurnEnded):
+                        self._observer.turn_ended(event.response)
+                        if complete:
+                            self._note_gap(event, text)
+                    yield event
+        except Exception:
+            self._observer.turn_failed()
+            raise
 
     async def converse(
         self,

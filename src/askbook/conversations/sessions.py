@@ -92,6 +92,11 @@ class Conversations:
         now = self._clock()
         return await self._store.archive_idle(now - IDLE, now)
 
+    async def active(self) -> int:
+        """How many sessions of all owners are in use."""
+        await self.archive_idle()
+        return await self._store.count_active()
+
     async def delete(self, session_id: str, owner: str = LOCAL) -> None:
         """Remove a session for good; a turn that is under way in it leaves nothing."""
         session_id = check_session_id(session_id)

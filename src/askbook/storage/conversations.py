@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -120,6 +120,12 @@ class DatabaseConversations:
         )
         async with self._engine.connect() as connection:
             return [_thread(row) for row in await connection.execute(query)]
+
+    async def count_active(self) -> int:
+        """How many threads of all owners are not archived."""
+        query = select(func.count()).where(conversation_threads.c.archived_at.is_(None))
+        async with self._engine.connect() as connection:
+            return (await connection.execute(query)).scalar_one()
 
     async def archive_idle(self, since: datetime, now: datetime) -> int:
         """Archive what was last used before `since`; returns how many threads."""

@@ -35,7 +35,7 @@ async def run_chat(request: ChatRequest, askbook: Running, owner: Owner) -> Any:
     """Answer a question from the book; with `stream`, as events."""
     if request.stream:
         return await _streamed(request, askbook, owner)
-    session_id = request.session_id or str(uuid.uuid4())
+    session_id = _session_id(request)
     response = await response_of(_turn(request, askbook, owner, session_id))
     return ChatResponse.of(response, session_id)
 
@@ -51,7 +51,14 @@ async def _streamed(request: ChatRequest, askbook: Askbook, owner: str) -> Event
     await askbook.check_turn(
         request.session_id, request.scope, owner=owner, metadata=request.metadata
     )
-    return event_stream(_events(request, askbook, owner))
+    return event_stream(_events(request, askbook, owner, _session_id(request)))
+
+
+def _session_id(request: ChatRequest) -> str:
+    """The session a question belongs to; every line logged from here on names it."""
+    session_id = request.session_id or str(uuid.uuid4())
+    structlog.contextvars.bind_contextvars(session_id=session_id)
+    return session_id
 
 
 def _turn(
@@ -68,8 +75,9 @@ def _turn(
     )
 
 
-async def _events(request: ChatRequest, askbook: Askbook, owner: str) -> AsyncGenerator[bytes]:
-    session_id = request.session_id or str(uuid.uuid4())
+async def _events(
+    request: ChatRequest, askbook: Askbook, owner: str, session_id: str
+) -> AsyncGenerator[bytes]:
     turn = _turn(request, askbook, owner, session_id)
     try:
         async with aclosing(turn) as events:
