@@ -252,6 +252,19 @@ class ServerSettings(_Section):
         description="names, with commas, that /mcp answers to on loopback besides localhost",
     )
 
+    @property
+    def address(self) -> str:
+        """Where a process on this machine reaches the server."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104  # not bound to here
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+
+class ClientSettings(_Section):
+    """Which server `ask`, `search` and `chat` speak to instead of opening the data directory."""
+
+    url: Address | None = Field(None, validation_alias=_env("ASKBOOK_URL"))
+    key: SecretStr | None = Field(None, validation_alias=_env("ASKBOOK_KEY"))
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -267,6 +280,7 @@ class Settings:
     model: ModelSettings
     ingestion: IngestionSettings
     server: ServerSettings
+    client: ClientSettings
 
 
 def load_settings(**overrides: object) -> Settings:
@@ -290,6 +304,7 @@ def load_settings(**overrides: object) -> Settings:
     cohere, server = section(CohereSettings), section(ServerSettings)
     retrieval, confidence = section(RetrievalSettings), section(ConfidenceSettings)
     ingestion, model = section(IngestionSettings), section(ModelSettings)
+    client = section(ClientSettings)
     if not (
         model
         and storage
@@ -301,6 +316,7 @@ def load_settings(**overrides: object) -> Settings:
         and confidence
         and server
         and ingestion
+        and client
     ):
         raise ConfigurationError(
             "\n".join(mistakes), "Correct these settings in the environment or in .env."
@@ -322,6 +338,7 @@ def load_settings(**overrides: object) -> Settings:
         model=model,
         ingestion=ingestion,
         server=server,
+        client=client,
     )
 
 

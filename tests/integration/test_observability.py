@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -152,10 +152,10 @@ async def test_metrics_are_for_administrators_and_of_one_application(
 
 
 @pytest.fixture
-def spans() -> Iterator[tuple[Tracing, InMemorySpanExporter]]:
+def spans() -> tuple[Tracing, InMemorySpanExporter]:
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    yield Tracing(provider), exporter
+    return Tracing(provider), exporter
 
 
 async def test_a_request_is_traced_through_retrieval_judge_and_model(

@@ -35,11 +35,20 @@ def app_from_environment() -> FastAPI:
     """The application as the environment sets it up, for a server that is told its name."""
     settings = load_settings()
     configure_logs(settings.server.log_level)
-    return create_app(settings, tracing=make_tracing(settings.server.otlp_endpoint))
+    return create_app(
+        settings,
+        tracing=make_tracing(settings.server.otlp_endpoint),
+        address=settings.server.address,
+    )
 
 
-def create_app(settings: Settings, *, tracing: Tracing | None = None) -> FastAPI:
-    """The application; books are opened when it starts and closed when it stops."""
+def create_app(
+    settings: Settings, *, tracing: Tracing | None = None, address: str | None = None
+) -> FastAPI:
+    """The application; books are opened when it starts and closed when it stops.
+
+    Its `address`, if it is known, is told to commands that find the data directory taken.
+    """
     metrics = Metrics()
     tracer = None if tracing is None else tracing.tracer
 
@@ -47,6 +56,8 @@ def create_app(settings: Settings, *, tracing: Tracing | None = None) -> FastAPI
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with Askbook(settings, observer=metrics, tracer=tracer) as askbook:
             app.state.askbook = askbook
+            if address is not None:
+                askbook.announce(address)
             app.state.pushes = webhooks.Pushes()
             app.state.mcp = mcp.McpDoor(settings.server)
             # In the background: what a former process left unfinished must not delay the first answer.

@@ -334,6 +334,11 @@ class Askbook:
             book_id = dialogue.book(book_id)
         await self.book(book_id)
 
+    def announce(self, address: str) -> None:
+        """Tell other processes on this data directory where this one answers."""
+        if self._directory is not None:
+            self._directory.announce(address)
+
     async def check_question(self, text: str, scope: Scope) -> None:
         """Refuse a question that could not be put, before its answer begins."""
         await self._question(text, scope, None)

@@ -42,6 +42,7 @@ def run_server(settings: "Settings") -> None:
     _check_port(server.host, server.port)
     # The application is named, not imported: the two front ends do not know each other.
     os.environ["ASKBOOK_DATA_DIR"] = str(settings.storage.data_dir)
+    os.environ["ASKBOOK_HOST"], os.environ["ASKBOOK_PORT"] = server.host, str(server.port)
     uvicorn.run(
         APPLICATION,
         factory=True,
@@ -49,6 +50,8 @@ def run_server(settings: "Settings") -> None:
         port=server.port,
         log_level=server.log_level,
         access_log=False,
+        # The application sets up logging for the whole process.
+        log_config=None,
         # Streams may be open for as long as a job runs; they end with the server.
         timeout_graceful_shutdown=GRACE,
     )
