@@ -1,5 +1,6 @@
 """All settings, from the environment and `.env`; a malformed value stops the start with one line each."""
 
+import ipaddress
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -251,6 +252,14 @@ class ServerSettings(_Section):
         validation_alias=_env("ASKBOOK_ALLOWED_HOSTS"),
         description="names, with commas, that /mcp answers to on loopback besides localhost",
     )
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the server."""
+        try:
+            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
 
     @property
     def address(self) -> str:

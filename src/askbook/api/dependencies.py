@@ -32,9 +32,9 @@ def local_admin(request: Request) -> None:
     host = request.headers.get("host", "")
     origin = request.headers.get("origin")
     if (
-        not is_loopback(client)
-        or not is_loopback(urlsplit(f"//{host}").hostname)
-        or (origin is not None and not is_loopback(urlsplit(origin).hostname))
+        not _is_loopback(client)
+        or not _is_loopback(urlsplit(f"//{host}").hostname)
+        or (origin is not None and not _is_loopback(urlsplit(origin).hostname))
         or any(name in request.headers for name in _FORWARDING)
     ):
         raise Forbidden(
@@ -43,8 +43,7 @@ def local_admin(request: Request) -> None:
         )
 
 
-def is_loopback(host: str | None) -> bool:
-    """Whether a name or an address is this machine's own."""
+def _is_loopback(host: str | None) -> bool:
     if host == "localhost":
         return True
     try:

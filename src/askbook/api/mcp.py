@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, Request, Response
 from starlette.types import Receive, Scope, Send
 
-from askbook.api.dependencies import Running, is_loopback
+from askbook.api.dependencies import Running
 from askbook.config import ServerSettings
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _allowed_hosts(server: ServerSettings) -> list[str]:
 
     A web page that has its own name point at this machine is refused by this: its browser sends that name.
     """
-    if not is_loopback(server.host):
+    if not server.is_local:
         return []
     names = (*_LOOPBACK, *server.allowed_hosts)
     return [spelled for name in names for spelled in (name, f"{name}:*")]

@@ -177,9 +177,9 @@ class Askbook:
         from askbook.ingestion.presence import Presence
         from askbook.ingestion.running import IngestionJobs
 
-        presence = Presence(self._opened, worker_id(self.settings))
+        presence = Presence(self.engine, worker_id(self.settings))
         ended = self._observer.job_ended
-        return IngestionJobs(JobStore(self._opened), presence, self.pipeline, ended)
+        return IngestionJobs(JobStore(self.engine), presence, self.pipeline, ended)
 
     @cached_property
     def durable_jobs(self) -> "DurableJobs":
@@ -188,7 +188,8 @@ class Askbook:
         return DurableJobs(self.jobs, queue_url(self.settings))
 
     @property
-    def _opened(self) -> AsyncEngine:
+    def engine(self) -> AsyncEngine:
+        """The open database."""
         if self._engine is None:
             raise RuntimeError("Open askbook first: `async with Askbook() as book`.")
         return self._engine

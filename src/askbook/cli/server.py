@@ -184,4 +184,7 @@ def _raised(body: dict[str, Any]) -> AskbookError:
         kinds.setdefault(kind.code, kind)
         waiting += kind.__subclasses__()
     kind = kinds.get(body["error"], ServiceUnavailable)
-    return kind(body["message"], body["suggestion"], body.get("details") or {})
+    # Some are made from more than was sent.
+    error = kind.__new__(kind)
+    AskbookError.__init__(error, body["message"], body["suggestion"], body.get("details"))
+    return error

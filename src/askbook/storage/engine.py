@@ -38,6 +38,13 @@ async def open_engine(data_dir: Path, database_url: str | None = None) -> AsyncE
     return engine
 
 
+async def revision_of(engine: AsyncEngine) -> str:
+    """The migration the database is at."""
+    async with engine.connect() as connection:
+        found = await connection.execute(text("SELECT version_num FROM alembic_version"))
+        return str(found.scalar())
+
+
 def translate(error: Exception) -> AskbookError:
     """A database error in the user's terms."""
     reason = str(getattr(error, "orig", None) or error)
