@@ -1,8 +1,8 @@
 """`askbook doctor`: every part that can fail, failing, with its fix and its exit code."""
 
-from collections import namedtuple
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -107,8 +107,8 @@ async def test_a_vendors_embedder_is_asked_for_a_word(
 async def test_a_full_disk_and_damaged_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usage = namedtuple("usage", "total used free")  # as shutil's
-    monkeypatch.setattr(parts.shutil, "disk_usage", lambda _: usage(1, 1, 5 * 2**20))
+    usage = SimpleNamespace(total=2**30, used=2**30, free=5 * 2**20)
+    monkeypatch.setattr(parts.shutil, "disk_usage", lambda _: usage)
 
     def damaged(name: str) -> None:
         raise ConfigurationError(f"The built-in model file {name} is damaged.", "Install again.")
