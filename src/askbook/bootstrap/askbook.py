@@ -288,19 +288,22 @@ class Askbook:
         top_k: int | None = None,
         selected_text: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        is_new: bool = False,
     ) -> AsyncGenerator[TurnEvent]:
         """A turn of a session: it knows what was said, and is kept before its end is told.
 
-        The turns of one session follow each other; one that is broken off leaves nothing.
+        The turns of one session follow each other; one that is broken off leaves nothing. `is_new` says
+        that the session begins with it.
         """
         asked = Message(role="user", content=text)
-        async with self.conversations.turn(session_id, owner, metadata) as dialogue:
+        turn = self.conversations.turn(session_id, owner, metadata, is_new=is_new)
+        async with turn as dialogue:
             scope = scope or Scope()
             scope = replace(scope, book_id=dialogue.book(scope.book_id))
-            turn = self.stream(
+            told = self.stream(
                 text, scope, top_k=top_k, history=dialogue.history, selected_text=selected_text
             )
-            async with aclosing(turn) as events:
+            async with aclosing(told) as events:
                 async for event in events:
                     if isinstance(event, TurnEnded):
                         response = event.response

@@ -43,10 +43,22 @@ class Conversations:
 
     @asynccontextmanager
     async def turn(
-        self, session_id: str, owner: str = LOCAL, metadata: Mapping[str, Any] | None = None
+        self,
+        session_id: str,
+        owner: str = LOCAL,
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        is_new: bool = False,
     ) -> AsyncGenerator["Dialogue"]:
-        """The dialogue a question joins; the session's next turn waits until this one is over."""
+        """The dialogue a question joins; the session's next turn waits until this one is over.
+
+        `is_new` says that the id was made for this turn: there is nothing to read.
+        """
         session_id = check_session_id(session_id)
+        if is_new:
+            known = merged({}, metadata or {})
+            yield Dialogue(self._store, self._clock, session_id, owner, None, known)
+            return
         lock = self._locks.setdefault(session_id, asyncio.Lock())
         async with lock:
             yield await self.dialogue(session_id, owner, metadata)

@@ -72,6 +72,7 @@ def _turn(
         top_k=request.top_k,
         selected_text=request.selected_text,
         metadata=request.metadata,
+        is_new=request.session_id is None,
     )
 
 
