@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -196,7 +196,7 @@ async def _cpu(http: httpx.AsyncClient) -> float:
 
 
 @contextmanager
-def _process(role: str, **env: str) -> Iterator[str]:
+def _process(role: str, **env: str) -> Generator[str]:
     """Another process of this script; gives its address."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("ASKBOOK_", "OPENAI_"))}
     with subprocess.Popen(
@@ -295,7 +295,7 @@ def _bare_app(app: Any) -> Any:
     event = b'event: sentence\ndata: {"text": "' + b"x" * 150 + b'"}\n\n'
 
     async def endpoint(body: Body) -> StreamingResponse:  # noqa: ARG001  # read, as any service does
-        async def events() -> Any:
+        async def events() -> AsyncIterator[bytes]:
             for _ in range(6):
                 yield event
 

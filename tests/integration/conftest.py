@@ -1,6 +1,8 @@
 """Directories for the ingestion tests."""
 
+import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,3 +18,15 @@ def place() -> Iterator[Path]:
     root = Path(tempfile.mkdtemp(prefix="askbook-", dir=MEMORY if MEMORY.is_dir() else None))
     yield root
     shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system of 256 MB."""
+    root = tmp_path / "disk"
+    root.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", str(root)]
+    if os.name == "nt" or os.geteuid() != 0 or subprocess.run(command, check=False).returncode:
+        pytest.skip("mounting a small file system needs root")
+    yield root
+    subprocess.run(["umount", "-l", str(root)], check=True)
