@@ -6,7 +6,7 @@ import logging
 import shutil
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -123,7 +123,8 @@ async def test_clients_that_go_away_leave_nothing_behind(
 ) -> None:
     model.respond = lambda _: Say(f"{SENTENCE} " + "More and more. " * 400, pace=0.02)
     session = str(uuid.uuid4())
-    async with serving(load_settings(data_dir=data_dir, openai_base_url=model.url)) as http:
+    settings = load_settings(data_dir=data_dir, openai_base_url=model.url, judge=False)
+    async with serving(settings) as http:
 
         async def leave_after(event: str, **more: str) -> None:
             body = {"message": QUESTION, **more}
@@ -132,6 +133,12 @@ async def test_clients_that_go_away_leave_nothing_behind(
                     if line == f"event: {event}":
                         return
 
+        async def leave_after_seconds(seconds: float) -> None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await http.post("/chat/stream", json={"message": QUESTION})
+
+        await asyncio.gather(*(leave_after_seconds(n / 100) for n in range(1, 60)))
         # More than the database has connections, at every moment of a turn; some in one session.
         wanted = ["state", "sources", "sentence"] * 7
         await asyncio.gather(*(leave_after(event) for event in wanted))
