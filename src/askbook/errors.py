@@ -10,8 +10,8 @@ AskbookError
 │   └── StorageFull           the disk has no room for a write                        exit 3
 ├── InvalidInput              an argument, question or request body is not acceptable exit 4
 │   └── NotFound              a book, lesson, chunk, session or job that is not there exit 4
-├── Unauthorized              nobody knows who asks, or a signature is wrong          exit 4
 ├── Forbidden                 this caller may not do that                             exit 4
+├── Unauthorized              nobody knows who asks                                   exit 4
 ├── Conflict                  the request contradicts the current state               exit 4
 ├── IllegalTransition         a job or turn was asked to skip a state                 exit 4
 └── ValidationFailed          an audit or evaluation fell short                       exit 5
@@ -92,13 +92,13 @@ class NotFound(InvalidInput):
     code = "not_found"
 
 
-class Unauthorized(AskbookError):
-    code = "unauthorized"
+class Forbidden(AskbookError):
+    code = "forbidden"
     exit_code = 4
 
 
-class Forbidden(AskbookError):
-    code = "forbidden"
+class Unauthorized(AskbookError):
+    code = "unauthorized"
     exit_code = 4
 
 

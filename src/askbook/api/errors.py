@@ -14,8 +14,8 @@ log = structlog.get_logger(__name__)
 STATUS: dict[str, int] = {
     "invalid_input": 422,
     "not_found": 404,
-    "unauthorized": 401,
     "forbidden": 403,
+    "unauthorized": 401,
     "conflict": 409,
     "illegal_transition": 409,
     "configuration_error": 500,
