@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from askbook.agent.run import Tutor
 
 SERVICE = "askbook"
+PATIENCE = 3.0
+"""Seconds for sending spans: a collector that is away must not hold up the end of the server."""
 
 
 class Tracing:
@@ -51,7 +53,7 @@ def make_tracing(endpoint: str | None) -> Tracing | None:
         ) from error
     # What OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME say wins.
     provider = TracerProvider(resource=Resource.create({"service.name": SERVICE}))
-    exporter = OTLPSpanExporter(endpoint=f"{endpoint}/v1/traces")
+    exporter = OTLPSpanExporter(endpoint=f"{endpoint}/v1/traces", timeout=PATIENCE)
     provider.add_span_processor(BatchSpanProcessor(exporter))
     return Tracing(provider)
 
