@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from askbook.bootstrap import Askbook
-from askbook.cli.ask import show_answer
+from askbook.cli.answers import ShownAnswer, show_answer
 from askbook.cli.ingest import ingest_with_bar, show_job
 from askbook.cli.serve import run_server
 from askbook.config import Settings, load_settings
@@ -26,7 +26,7 @@ async def show(settings: Settings) -> None:
         show_job(await ingest_with_bar(askbook, BOOK))
         for question in QUESTIONS:
             typer.secho(f'\n$ askbook ask "{question}"', fg="cyan")
-            show_answer(await askbook.ask(question))
+            show_answer(ShownAnswer.of(await askbook.ask(question)))
 
 
 def main() -> None:

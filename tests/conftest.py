@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 
 from askbook.config import Settings, load_settings
 from data_directories import copy_data
+from http_server import HttpServer
 
 pytest_plugins = ["spec_results"]
 
@@ -47,7 +48,7 @@ ROOM = 4 * 2**30
 def pytest_configure() -> None:
     """Settings of whoever runs the tests must not decide how they end, nor a slow disk how long they take."""
     for name in list(os.environ):
-        ours = name.startswith(("ASKBOOK_", "AGENT_", "QDRANT_", "OPENAI_", "COHERE_"))
+        ours = name.startswith(("ASKBOOK_", "AGENT_", "QDRANT_", "OPENAI_", "COHERE_", "OTEL_"))
         if ours and "_TEST_" not in name:
             del os.environ[name]
     # Indexes and databases wait for the disk at every step; in memory the same tests take a tenth.
@@ -99,6 +100,18 @@ async def client(
     copy = copy_data(ingested, tmp_path_factory.mktemp("served") / "data")
     async with serving(load_settings(data_dir=copy)) as http:
         yield http
+
+
+@pytest.fixture(scope="session")
+def served(ingested: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real server over the sample book; nothing may change what it serves."""
+    from askbook.api.app import create_app
+
+    copy = copy_data(ingested, tmp_path_factory.mktemp("served-http") / "data")
+    server = HttpServer(create_app(load_settings(data_dir=copy)), lifespan=True)
+    server.start()
+    yield server.url
+    server.stop()
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 class HttpServer:
     """Serves an ASGI application on a port of 127.0.0.1 that it keeps across restarts."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: Any, *, lifespan: bool = False) -> None:
         self._app = app
+        self._lifespan = lifespan
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
         self.drops = 0
@@ -38,17 +39,24 @@ class HttpServer:
 
         listening = socket.create_server(("127.0.0.1", self.port))
         config = uvicorn.Config(
-            self._app, http=Protocol, ws="none", lifespan="off", log_config=None, access_log=False
+            self._app,
+            http=Protocol,
+            ws="none",
+            lifespan="on" if self._lifespan else "off",
+            log_config=None,
+            access_log=False,
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([listening],), daemon=True)
         self._thread.start()
         while not self._server.started:
+            assert self._thread.is_alive(), "the application did not start"
             time.sleep(0.005)
 
     def stop(self) -> None:
         if self._server is not None and self._thread is not None:
             self._server.should_exit = True
-            self._server.force_exit = True
+            # With a lifespan the application is closed in order, once its requests are over.
+            self._server.force_exit = not self._lifespan
             self._thread.join()
             self._server = self._thread = None

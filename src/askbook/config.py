@@ -6,9 +6,16 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, TypeVar, get_args
 
-from pydantic import AfterValidator, AliasChoices, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+)
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from askbook.errors import ConfigurationError
 
@@ -36,6 +43,11 @@ def _address(value: str) -> str:
 
 
 Address: TypeAlias = Annotated[str, AfterValidator(_address)]
+
+
+def _words(value: object) -> object:
+    """`a, b` as its words; a list stays a list."""
+    return tuple(value.replace(",", " ").split()) if isinstance(value, str) else value
 
 
 def _env(name: str) -> AliasChoices:
@@ -208,6 +220,12 @@ class IngestionSettings(_Section):
         validation_alias=_env("ASKBOOK_BOOKS_DIR"),
         description="folders below it may be ingested over HTTP; absent: known books only",
     )
+    github_webhook_secret: SecretStr | None = Field(
+        None,
+        min_length=8,
+        validation_alias=_env("ASKBOOK_GITHUB_WEBHOOK_SECRET"),
+        description="the secret of GitHub's webhook; absent: there is no webhook",
+    )
     worker_id: str | None = Field(
         None,
         pattern=r"^[\w.:-]{1,100}$",
@@ -286,6 +304,37 @@ class ServerSettings(_Section):
         validation_alias=_env("ASKBOOK_SHUTDOWN_GRACE"),
         description="seconds that running answers get to end when the server is stopped",
     )
+    otlp_endpoint: Address | None = Field(
+        None,
+        validation_alias=_env("OTEL_EXPORTER_OTLP_ENDPOINT"),
+        description="a collector's http://host:4318, for traces; absent: none are made",
+    )
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)] = Field(
+        (),
+        validation_alias=_env("ASKBOOK_ALLOWED_HOSTS"),
+        description="names, with commas, that /mcp answers to on loopback besides localhost",
+    )
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the server."""
+        try:
+            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def address(self) -> str:
+        """Where a process on this machine reaches the server."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104  # not bound to here
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+
+class ClientSettings(_Section):
+    """Which server `ask`, `search` and `chat` speak to instead of opening the data directory."""
+
+    url: Address | None = Field(None, validation_alias=_env("ASKBOOK_URL"))
+    key: SecretStr | None = Field(None, validation_alias=_env("ASKBOOK_KEY"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +352,7 @@ class Settings:
     ingestion: IngestionSettings
     access: AccessSettings
     server: ServerSettings
+    client: ClientSettings
 
 
 def load_settings(**overrides: object) -> Settings:
@@ -327,6 +377,7 @@ def load_settings(**overrides: object) -> Settings:
     retrieval, confidence = section(RetrievalSettings), section(ConfidenceSettings)
     ingestion, model = section(IngestionSettings), section(ModelSettings)
     access = section(AccessSettings)
+    client = section(ClientSettings)
     if not (
         model
         and storage
@@ -339,6 +390,7 @@ def load_settings(**overrides: object) -> Settings:
         and server
         and ingestion
         and access
+        and client
     ):
         raise ConfigurationError(
             "\n".join(mistakes), "Correct these settings in the environment or in .env."
@@ -361,6 +413,7 @@ def load_settings(**overrides: object) -> Settings:
         ingestion=ingestion,
         access=access,
         server=server,
+        client=client,
     )
 
 

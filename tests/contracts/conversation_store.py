@@ -189,6 +189,8 @@ class ConversationStoreContract:
         [archived] = await conversations.sessions(MINE, archived=True)
         assert (active.thread_id, archived.thread_id) == (fresh, session)
         assert archived.archived_at == clock.now
+        await self.say(conversations, new_id(), owner=YOURS)
+        assert await conversations.active() == 2
         history = await conversations.history(session, MINE)
         assert len(history.messages) == 2
         await self.say(conversations, session, "Still there?")

@@ -335,6 +335,7 @@ def test_a_second_process_is_told_and_nothing_is_lost(data_dir: Path, sample_boo
             ended = askbook(*arguments, data_dir=data_dir)
             assert ended.code == 3
             assert "Another askbook process" in ended.complaint
+            assert f"--url {address}" in ended.complaint
             assert "--data-dir" in ended.complaint
         # Reading what is indexed needs no lock.
         assert askbook("status", data_dir=data_dir).code == 0

@@ -1,6 +1,8 @@
 """Directories for the ingestion tests."""
 
+import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,3 +35,15 @@ def two_books(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def own_books(two_books: Path, tmp_path: Path) -> Path:
     """A data directory of the test's own, with two small books."""
     return copy_data(two_books, tmp_path / "data")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system of 256 MB."""
+    root = tmp_path / "disk"
+    root.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", str(root)]
+    if os.name == "nt" or os.geteuid() != 0 or subprocess.run(command, check=False).returncode:
+        pytest.skip("mounting a small file system needs root")
+    yield root
+    subprocess.run(["umount", "-l", str(root)], check=True)

@@ -3,8 +3,7 @@
 import io
 import os
 import shutil
-import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -599,18 +598,6 @@ async def test_full_disk_keeps_the_old_content(
             }
             await shelf.ingest(folder)
             await check_clean(shelf, folder, place)
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A real file system of 256 MB."""
-    root = tmp_path / "disk"
-    root.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", str(root)]
-    if os.name == "nt" or os.geteuid() != 0 or subprocess.run(command, check=False).returncode:
-        pytest.skip("mounting a small file system needs root")
-    yield root
-    subprocess.run(["umount", "-l", str(root)], check=True)
 
 
 @pytest.mark.parametrize("left", [16 << 10, 400 << 10, 8 << 20])

@@ -145,7 +145,7 @@ async def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Pa
     assert path.read_bytes() == b"garbage " * 200
 
 
-@pytest.mark.parametrize("version", ["0001", "0002", "0003", "0004"])
+@pytest.mark.parametrize("version", ["0001", "0002", "0003", "0004", "0005"])
 async def test_an_older_database_is_brought_up_to_date(tmp_path: Path, version: str) -> None:
     url = f"sqlite:///{tmp_path / DATABASE_FILE}"
     migrations = Config()

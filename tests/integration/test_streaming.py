@@ -218,7 +218,8 @@ async def test_a_client_who_goes_away_cancels_the_model_call(model: ChatServer) 
     async with turns_over(model.url) as turns:
         running: Any = SimpleNamespace(converse=lambda *_, **__: turns.stream(QUERY, BOOK))
         request = ChatRequest.model_validate({"message": "What?"})
-        body: Any = event_stream(chat._events(request, running, LOCAL_GRANT, "local")).body_iterator
+        events = chat._events(request, running, LOCAL_GRANT, "local", "s")
+        body: Any = event_stream(events).body_iterator
         async for event in body:
             if event.startswith(b"event: sentence"):
                 break

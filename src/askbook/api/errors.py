@@ -89,6 +89,17 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(StarletteHTTPException, _http_error)
 
 
+async def answer_error(request: Request, error: Exception) -> JSONResponse:
+    """The answer to any failure, for routes that give it another shape."""
+    if isinstance(error, AskbookError):
+        return await _askbook_error(request, error)
+    if isinstance(error, RequestValidationError):
+        return await _validation_error(request, error)
+    if isinstance(error, StarletteHTTPException):
+        return await _http_error(request, error)
+    return unexpected(request, error)
+
+
 def error_response(
     request: Request,
     status: int,

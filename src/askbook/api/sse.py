@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 
+import anyio
 from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
 from starlette.requests import Request
 
@@ -42,12 +43,14 @@ async def _kept_alive(events: AsyncIterator[bytes], keep_alive: float) -> AsyncI
                 return
             yield item
     finally:
-        if following is not None:
-            following.cancel()
-            with suppress(asyncio.CancelledError, Exception):
-                await following
-        if isinstance(events, AsyncGenerator):
-            await events.aclose()
+        # A reader who left cancels us at every step; what is under way is told once, and then cleans up in peace.
+        with anyio.CancelScope(shield=True):
+            if following is not None:
+                following.cancel()
+                with suppress(asyncio.CancelledError, Exception):
+                    await following
+            if isinstance(events, AsyncGenerator):
+                await events.aclose()
 
 
 async def _next(events: AsyncIterator[bytes]) -> bytes | None:

@@ -6,6 +6,7 @@ from askbook.bootstrap.reading import (
     open_keys,
     open_library,
     read_calibrations,
+    read_feedback,
     read_gaps,
     read_states,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "open_keys",
     "open_library",
     "read_calibrations",
+    "read_feedback",
     "read_gaps",
     "read_states",
 ]

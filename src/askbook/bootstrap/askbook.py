@@ -13,13 +13,18 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from askbook.access import Keys
 from askbook.agent.response import AgentResponse
 from askbook.book import Book, DocumentChunk, IngestionMode
+from askbook.bootstrap.feedback import FeedbackList, list_votes, rate_answer
+from askbook.bootstrap.observing import Observer, Unobserved
 from askbook.bootstrap.parts import (
     make_embedder,
     make_index,
     make_judge,
     make_limiter,
+    make_searcher,
     make_tutor,
     queue_url,
+    traced_judge,
+    traced_tutor,
     worker_id,
 )
 from askbook.bootstrap.scope import Scope, choose_book, query_for
@@ -37,12 +42,13 @@ from askbook.retrieval.expansion import Passage, surroundings
 from askbook.retrieval.history import Message
 from askbook.retrieval.judging import Judge
 from askbook.retrieval.query import SearchMode, SearchQuery, check_question
-from askbook.retrieval.search import Searcher, SearchWeights
+from askbook.retrieval.search import SearchWeights
 from askbook.retrieval.terms import content_terms
 from askbook.storage.calibrations import CalibrationStore
 from askbook.storage.conversations import DatabaseConversations
 from askbook.storage.directory import DataDirectory
 from askbook.storage.engine import open_engine
+from askbook.storage.feedback import FeedbackStore, Rating
 from askbook.storage.gaps import GapStore
 from askbook.storage.keys import KeyStore
 from askbook.storage.library import Library
@@ -50,6 +56,8 @@ from askbook.storage.rows import ShelvedBook, ShelvedLesson
 from askbook.storage.vectors import VectorCache
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
     from askbook.access.limits import Limiter
     from askbook.gaps.listing import GapList
     from askbook.ingestion.audit import Audit, Auditor
@@ -70,8 +78,12 @@ class Askbook:
         embedder: Embedder | None = None,
         judge: Judge | None = None,
         model: Callable[[], Any] | None = None,
+        observer: Observer | None = None,
+        tracer: "Tracer | None" = None,
     ) -> None:
         self.settings = settings or load_settings()
+        self._observer: Observer = observer or Unobserved()
+        self._tracer = tracer
         self._given_embedder = embedder
         self._given_judge = judge
         self._given_model = model
@@ -97,23 +109,28 @@ class Askbook:
         self.calibrations = BookCalibrations(
             CalibrationStore(self._engine), str(fingerprint), judged=self.judge is not None
         )
-        self.searcher = Searcher(
+        judge = traced_judge(self._tracer, self.judge)
+        self.searcher = make_searcher(
+            self._tracer,
             self.library,
             self.index,
             self.embedder,
-            self.judge,
+            judge,
             SearchWeights(retrieval.dense_weight, retrieval.sparse_weight),
             self.settings.confidence.min_relevance_score,
             self.calibrations,
         )
         self.gaps = GapStore(self._engine)
         self._recorder = GapRecorder(self.gaps)
+        self.feedback = FeedbackStore(self._engine)
         self.conversations = Conversations(DatabaseConversations(self._engine))
         self.keys = Keys(KeyStore(self._engine))
-        self.tutor = make_tutor(self.settings, self.searcher, self.judge, self._given_model)
+        self.tutor = traced_tutor(
+            self._tracer, make_tutor(self.settings, self.searcher, judge, self._given_model)
+        )
         self.turns = ChatTurns(
             self.searcher,
-            self.judge,
+            judge,
             self.settings.confidence,
             partial(calibration_for, fingerprint=str(fingerprint)),
             self.tutor,
@@ -167,8 +184,9 @@ class Askbook:
         from askbook.ingestion.presence import Presence
         from askbook.ingestion.running import IngestionJobs
 
-        presence = Presence(self._opened, worker_id(self.settings))
-        return IngestionJobs(JobStore(self._opened), presence, self.pipeline)
+        presence = Presence(self.engine, worker_id(self.settings))
+        ended = self._observer.job_ended
+        return IngestionJobs(JobStore(self.engine), presence, self.pipeline, ended)
 
     @cached_property
     def durable_jobs(self) -> "DurableJobs":
@@ -182,7 +200,8 @@ class Askbook:
         return make_limiter(self.settings)
 
     @property
-    def _opened(self) -> AsyncEngine:
+    def engine(self) -> AsyncEngine:
+        """The open database."""
         if self._engine is None:
             raise RuntimeError("Open askbook first: `async with Askbook() as book`.")
         return self._engine
@@ -259,11 +278,17 @@ class Askbook:
         complete = scope.is_whole_book and selected_text is None and not follows
         query, book = await self._question(text, scope, top_k)
         turn = self.turns.stream(query, book, history=history, selected_text=selected_text)
-        async with aclosing(turn) as events:
-            async for event in events:
-                if complete and isinstance(event, TurnEnded):
-                    self._note_gap(event, text)
-                yield event
+        try:
+            async with aclosing(turn) as events:
+                async for event in events:
+                    if isinstance(event, TurnEnded):
+                        self._observer.turn_ended(event.response)
+                        if complete:
+                            self._note_gap(event, text)
+                    yield event
+        except Exception:
+            self._observer.turn_failed()
+            raise
 
     async def converse(
         self,
@@ -275,19 +300,22 @@ class Askbook:
         top_k: int | None = None,
         selected_text: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        is_new: bool = False,
     ) -> AsyncGenerator[TurnEvent]:
         """A turn of a session: it knows what was said, and is kept before its end is told.
 
-        The turns of one session follow each other; one that is broken off leaves nothing.
+        The turns of one session follow each other; one that is broken off leaves nothing. `is_new` says
+        that the session begins with it.
         """
         asked = Message(role="user", content=text)
-        async with self.conversations.turn(session_id, owner, metadata) as dialogue:
+        turn = self.conversations.turn(session_id, owner, metadata, is_new=is_new)
+        async with turn as dialogue:
             scope = scope or Scope()
             scope = replace(scope, book_id=dialogue.book(scope.book_id))
-            turn = self.stream(
+            told = self.stream(
                 text, scope, top_k=top_k, history=dialogue.history, selected_text=selected_text
             )
-            async with aclosing(turn) as events:
+            async with aclosing(told) as events:
                 async for event in events:
                     if isinstance(event, TurnEnded):
                         response = event.response
@@ -322,6 +350,15 @@ class Askbook:
             book_id = dialogue.book(book_id)
         await self.book(book_id, scope.books)
 
+    def announce(self, address: str) -> None:
+        """Tell other processes on this data directory where this one answers."""
+        if self._directory is not None:
+            self._directory.announce(address)
+
+    async def check_question(self, text: str, scope: Scope) -> None:
+        """Refuse a question that could not be put, before its answer begins."""
+        await self._question(text, scope, None)
+
     async def list_gaps(
         self,
         book_id: str | None = None,
@@ -336,6 +373,32 @@ class Askbook:
         await self._recorder.settle()
         name = (await self.book(book_id, books)).book.book_id
         return await list_gaps(self.gaps, self.embedder, name, days=days, limit=limit)
+
+    async def rate(
+        self,
+        session_id: str,
+        rating: Rating,
+        comment: str | None = None,
+        turn: int | None = None,
+        *,
+        owner: str = LOCAL,
+    ) -> None:
+        """Keep a reader's vote on an exchange of a session; a second one replaces the first."""
+        await rate_answer(
+            self.conversations, self.feedback, owner, session_id, rating, comment, turn
+        )
+
+    async def list_feedback(
+        self,
+        book_id: str | None = None,
+        rating: Rating = "down",
+        limit: int = 50,
+        *,
+        books: frozenset[str] | None = None,
+    ) -> FeedbackList:
+        """What readers think of a book's answers, for its author."""
+        name = (await self.book(book_id, books)).book.book_id
+        return await list_votes(self.feedback, name, rating, limit)
 
     def _note_gap(self, ended: TurnEnded, text: str) -> None:
         """Keep a declined question that the whole book does not answer."""

@@ -1,18 +1,34 @@
 """Whether every part of an installation is sound, and what to do when one is not."""
 
+import platform
+import shutil
+import sys
 from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from askbook.bootstrap.askbook import Askbook
 from askbook.bootstrap.parts import make_embedder, make_judge
+from askbook.bootstrap.reachable import model_finding, served_checks
 from askbook.config import Settings
 from askbook.embedding import Embedder
 from askbook.embedding.builtin import BuiltinEmbedder
-from askbook.errors import AskbookError, ServiceUnavailable
-from askbook.models import load_reference
+from askbook.errors import (
+    AskbookError,
+    ConfigurationError,
+    DataDirectoryBusy,
+    ServiceUnavailable,
+    StorageFull,
+)
+from askbook.models import ModelName, load_model, load_reference
 from askbook.retrieval.judging import BuiltinJudge, Judge
+from askbook.storage.engine import revision_of
+
+OLDEST_PYTHON = (3, 11)
+LEAST_SPACE = 200 * 2**20
+"""Bytes below which an ingest may not come to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,23 +39,21 @@ class Check:
     ok: bool
     finding: str
     fix: str | None = None
+    exit_code: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if name != "exit_code"}
 
 
 async def diagnose(settings: Settings) -> list[Check]:
     """Check every part of an installation without changing anything."""
-    if not settings.storage.data_dir.exists():
-        place = Check("data directory", True, f"{settings.storage.data_dir} is not there yet")
-        return [
-            place,
-            await _check("embedder", _embedder_finding(make_embedder(settings))),
-            await _check("judge", _judge_finding(make_judge(settings))),
-        ]
-    try:
-        async with Askbook(settings) as askbook:
-            held = Check("data directory", True, str(settings.storage.data_dir))
-            return [held, *await check_parts(askbook)]
-    except AskbookError as error:
-        return [Check("data directory", False, error.message, error.suggestion)]
+    return [
+        await _check("python", _python_finding()),
+        await _check("disk space", _space_finding(settings)),
+        await _check("built-in models", _files_finding()),
+        await _check("language model", model_finding(settings)),
+        *await _stored(settings),
+    ]
 
 
 async def check_parts(askbook: Askbook) -> list[Check]:
@@ -52,19 +66,89 @@ async def check_parts(askbook: Askbook) -> list[Check]:
     ]
 
 
+async def _stored(settings: Settings) -> list[Check]:
+    """The data directory and what is in it; beside a server that holds it, what the server finds."""
+    place = settings.storage.data_dir
+    if not place.exists():
+        embedder = make_embedder(settings)
+        try:
+            return [
+                Check("data directory", True, f"{place} is not there yet"),
+                await _check("embedder", _reached_finding(embedder)),
+                await _check("judge", _judge_finding(make_judge(settings))),
+            ]
+        finally:
+            await embedder.close()
+    try:
+        async with Askbook(settings) as askbook:
+            held = Check("data directory", True, f"{place}, writable")
+            reached = await _check("embedder", _reached_finding(askbook.embedder))
+            parts = await check_parts(askbook)
+            return [held, *(reached if part.part == "embedder" else part for part in parts)]
+    except DataDirectoryBusy as error:
+        if address := error.details.get("url"):
+            held = Check("data directory", True, f"{place}, held by the server at {address}")
+            return [held, *[Check(**found) for found in await served_checks(str(address))]]
+        return [_failed("data directory", error)]
+    except AskbookError as error:
+        return [_failed("data directory", error)]
+
+
 async def _check(part: str, finding: Awaitable[str]) -> Check:
     try:
         return Check(part, True, await finding)
     except AskbookError as error:
-        return Check(part, False, error.message, error.suggestion)
+        return _failed(part, error)
+
+
+def _failed(part: str, error: AskbookError) -> Check:
+    return Check(part, False, error.message, error.suggestion, error.exit_code)
+
+
+async def _python_finding() -> str:
+    if sys.version_info < OLDEST_PYTHON:
+        raise ConfigurationError(
+            f"Python is {platform.python_version()}, but 3.11 or newer is needed.",
+            "Install askbook with a newer Python.",
+        )
+    return f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+
+
+async def _space_finding(settings: Settings) -> str:
+    place = settings.storage.data_dir.absolute()
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    if free < LEAST_SPACE:
+        raise StorageFull(
+            f"{free // 2**20} MB are free at {place}, at least {LEAST_SPACE // 2**20} are needed.",
+            "Free some space, or choose another place with ASKBOOK_DATA_DIR.",
+        )
+    return f"{free / 2**30:.1f} GB free"
+
+
+async def _files_finding() -> str:
+    """The weights must be those of this release, byte by byte."""
+    names: tuple[ModelName, ...] = ("embed", "judge")
+    for name in names:
+        load_model(name)
+    return "checksums are right"
 
 
 async def _database_finding(askbook: Askbook) -> str:
-    return f"{len(await askbook.library.books())} book(s)"
+    books = len(await askbook.library.books())
+    return f"{books} book(s), revision {await revision_of(askbook.engine)}"
 
 
 async def _index_finding(askbook: Askbook) -> str:
     return f"{await askbook.index.count()} chunks"
+
+
+async def _reached_finding(embedder: Embedder) -> str:
+    """An embedder must embed; one of a vendor is asked for a word."""
+    if not isinstance(embedder, BuiltinEmbedder):
+        await embedder.embed_query("askbook")
+    return await _embedder_finding(embedder)
 
 
 async def _embedder_finding(embedder: Embedder) -> str:

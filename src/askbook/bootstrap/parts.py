@@ -16,8 +16,11 @@ from askbook.retrieval.judging import BuiltinJudge, Judge
 from askbook.retrieval.search import Searcher
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
     from askbook.access.limits import Limiter
     from askbook.agent.run import Tutor
+    from askbook.chat.turn import Answerer
 
 INDEX_FOLDER = "index"
 QUEUE_FILE = "jobs.db"
@@ -99,6 +102,31 @@ def make_limiter(settings: Settings) -> "Limiter":
             "Install it with `pip install 'askbook[server]'`, or unset ASKBOOK_REDIS_URL "
             "to count in this process.",
         ) from error
+
+
+def make_searcher(tracer: "Tracer | None", *parts: Any) -> Searcher:
+    """The searcher of these parts, traced where somebody traces."""
+    if tracer is None:
+        return Searcher(*parts)
+    from askbook.bootstrap.tracing import TracedSearcher
+
+    return TracedSearcher(tracer, *parts)
+
+
+def traced_judge(tracer: "Tracer | None", judge: Judge | None) -> Judge | None:
+    if tracer is None or judge is None:
+        return judge
+    from askbook.bootstrap.tracing import TracedJudge
+
+    return TracedJudge(tracer, judge)
+
+
+def traced_tutor(tracer: "Tracer | None", tutor: "Tutor | None") -> "Answerer | None":
+    if tracer is None or tutor is None:
+        return tutor
+    from askbook.bootstrap.tracing import TracedTutor
+
+    return TracedTutor(tracer, tutor)
 
 
 def worker_id(settings: Settings) -> str:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from askbook.access import Keys
+from askbook.bootstrap.feedback import FeedbackList, list_votes
 from askbook.bootstrap.parts import make_embedder
 from askbook.bootstrap.scope import choose_book
 from askbook.config import Settings
@@ -15,6 +16,7 @@ from askbook.ingestion.state import IngestionState, load_state
 from askbook.retrieval.book_calibrations import BookCalibrations
 from askbook.storage.calibrations import CalibrationStore
 from askbook.storage.engine import DATABASE_FILE, open_engine
+from askbook.storage.feedback import FeedbackStore, Rating
 from askbook.storage.gaps import GapStore
 from askbook.storage.keys import KeyStore
 from askbook.storage.library import Library
@@ -42,6 +44,15 @@ async def read_gaps(
             return await list_gaps(GapStore(engine), embedder, name, days=days, limit=limit)
         finally:
             await embedder.close()
+
+
+async def read_feedback(
+    settings: Settings, book_id: str | None, rating: Rating, limit: int
+) -> FeedbackList:
+    """What readers think of a book's answers; works beside a running server."""
+    async with _open_database(settings) as engine:
+        name = choose_book(await Library(engine).books(), book_id).book.book_id
+        return await list_votes(FeedbackStore(engine), name, rating, limit)
 
 
 async def read_states(settings: Settings, book_id: str | None = None) -> list[IngestionState]:

@@ -4,10 +4,10 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from askbook.agent.contradictions import NOTE, is_divided
-from askbook.agent.events import AnswerEnded, SentenceVerified
+from askbook.agent.events import AnswerEnded, AnswerEvent, SentenceVerified
 from askbook.agent.extractive import MODEL
 from askbook.agent.prompting import Asked
 from askbook.agent.response import AgentResponse, Citation, cite
@@ -35,10 +35,22 @@ from askbook.retrieval.pointing import read_as
 from askbook.retrieval.query import MAX_QUESTION, SearchQuery, SearchResult
 from askbook.retrieval.search import Searcher
 
-if TYPE_CHECKING:
-    from askbook.agent.run import Tutor
-
 LONGEST_QUOTE = 900
+
+
+class Answerer(Protocol):
+    """Has a language model answer."""
+
+    @property
+    def model_name(self) -> str: ...
+
+    async def complete(self, question: str, history: Sequence[Message]) -> tuple[str | None, int]:
+        """A follow-up made self-contained, and the tokens it took."""
+        ...
+
+    def answer(self, asked: Asked) -> AsyncGenerator[AnswerEvent]: ...
+
+    async def close(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -64,7 +76,7 @@ class ChatTurns:
         judge: Judge | None,
         confidence: ConfidenceSettings,
         calibration: Callable[[RetrievalContext], Calibration],
-        tutor: "Tutor | None" = None,
+        tutor: Answerer | None = None,
     ) -> None:
         self._searcher = searcher
         self._judge = judge

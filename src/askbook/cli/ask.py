@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askbook.cli import scope
+from askbook.cli.answers import ShownAnswer, pieces_of, printed, show_answer
 from askbook.cli.output import AsJson, DataDir, begin_loading_models, print_json, run, settings_for
+from askbook.cli.server import Server, Url, address_of
 from askbook.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from askbook.agent.response import AgentResponse
     from askbook.bootstrap import Scope
-    from askbook.chat import TurnEvent
     from askbook.config import Settings
 
 
@@ -47,12 +45,15 @@ def ask(
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Show confidence and timings.")
     ] = False,
+    url: Url = None,
     as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> int:
     """Ask the book; exit code 1 means that the answer is not in it."""
-    settings = settings_for(data_dir)
-    begin_loading_models(settings)
+    settings = settings_for(data_dir, url=url)
+    address = address_of(settings, url, data_dir)
+    if address is None:
+        begin_loading_models(settings)
     where = scope.scope_of(
         book=book,
         module=module,
@@ -65,46 +66,12 @@ def ask(
     )
     marked = None if selected_text is None else _read(selected_text)
     shown = stream and not as_json
-    response = run(_ask(settings, question, where, top_k, marked, shown))
+    answer = run(_ask(settings, address, question, where, top_k, marked, shown))
     if as_json:
-        print_json(response.to_json())
+        print_json(answer.document)
     else:
-        show_answer(response, verbose=verbose, answered=shown)
-    return 0 if response.should_answer else 1
-
-
-def show_answer(
-    response: "AgentResponse", *, verbose: bool = False, answered: bool = False
-) -> None:
-    """An answer for a terminal: the text, unless it is there already, then where each number leads."""
-    if not answered:
-        typer.echo(response.answer)
-    if not response.should_answer:
-        typer.secho(response.metrics.reason, dim=True)
-    if response.citations:
-        typer.echo("")
-    show_places(response)
-    if verbose:
-        metrics = response.metrics
-        typer.secho(
-            f"\nconfidence {metrics.confidence:.2f} ({metrics.confidence_level}), "
-            f"{metrics.num_chunks} chunks, best cosine {metrics.max_similarity:.2f}, "
-            f"retrieval {response.retrieval_time_ms:.0f} ms, "
-            f"total {response.total_time_ms:.0f} ms, model {response.model}",
-            dim=True,
-        )
-
-
-def show_places(response: "AgentResponse", *, quotes: bool = False) -> None:
-    """Where each number of an answer leads; with `quotes`, the words there."""
-    for citation in response.citations:
-        title = citation.page_title
-        if citation.section_title and citation.section_title != title:
-            title = f"{title} › {citation.section_title}"
-        typer.secho(f"[{citation.n}] {title}", bold=True)
-        if quotes:
-            typer.echo("    “" + citation.quote.replace("\n", "\n    ") + "”")
-        typer.secho(f"    {citation.url}", dim=True)
+        show_answer(answer, verbose=verbose, is_told=shown)
+    return 0 if answer.is_answered else 1
 
 
 def _read(place: str) -> str:
@@ -122,38 +89,20 @@ def _read(place: str) -> str:
 
 async def _ask(
     settings: "Settings",
+    address: str | None,
     question: str,
     where: "Scope",
     top_k: int | None,
     marked: str | None,
     shown: bool,
-) -> "AgentResponse":
+) -> ShownAnswer:
+    if address is not None:
+        async with Server.opened(settings, address) as server:
+            asked = server.ask_once(question, where, top_k=top_k, selected_text=marked)
+            return await printed(asked, silent=not shown)
     from askbook.bootstrap import Askbook
 
     async with Askbook(settings) as askbook:
-        if not shown:
-            return await askbook.ask(question, where, top_k=top_k, selected_text=marked)
         events = askbook.stream(question, where, top_k=top_k, selected_text=marked)
         async with aclosing(events) as turn:
-            return await print_as_it_comes(turn)
-
-
-async def print_as_it_comes(
-    events: "AsyncIterator[TurnEvent]", *, silent: bool = False
-) -> "AgentResponse":
-    """Print sentences as they come; what the whole answer adds at its end, too."""
-    from askbook.agent.events import SentenceVerified
-    from askbook.chat import TurnEnded
-
-    printed = ""
-    async for event in events:
-        if isinstance(event, SentenceVerified):
-            piece = event.joint + event.text
-            if not silent:
-                typer.echo(piece, nl=False)
-            printed += piece
-        elif isinstance(event, TurnEnded):
-            if not silent:
-                typer.echo(event.response.answer.removeprefix(printed))
-            return event.response
-    raise InvalidInput("The answer did not come to an end.", "Ask again.")
+            return await printed(pieces_of(turn), silent=not shown)

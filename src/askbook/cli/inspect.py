@@ -1,6 +1,5 @@
 """`askbook status`, `config` and `doctor`: what is there, how it is set, whether it is sound."""
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +59,7 @@ def doctor(as_json: AsJson = False, data_dir: DataDir = None) -> int:
 
     checks = run(diagnose(settings_for(data_dir)))
     if as_json:
-        print_json({"checks": [asdict(check) for check in checks]})
+        print_json({"checks": [check.to_json() for check in checks]})
     else:
         for check in checks:
             typer.secho(
@@ -69,7 +68,8 @@ def doctor(as_json: AsJson = False, data_dir: DataDir = None) -> int:
             typer.echo(f" {check.part}: {check.finding}")
             if check.fix:
                 typer.echo(f"     → {check.fix}")
-    return 0 if all(check.ok for check in checks) else 3
+    # A service that is down may be a consequence of what is set up wrong.
+    return min((check.exit_code for check in checks if not check.ok), default=0)
 
 
 async def _states(

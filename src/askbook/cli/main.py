@@ -10,6 +10,7 @@ from askbook.cli import (
     calibrate,
     chat,
     evaluate,
+    feedback,
     gaps,
     ingest,
     inspect,
@@ -42,6 +43,7 @@ for group in (
     library,
     audit,
     gaps,
+    feedback,
     calibrate,
     evaluate,
 ):

@@ -1,16 +1,16 @@
 """`askbook search`: the chunks a question finds."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from askbook.cli import scope
 from askbook.cli.output import AsJson, DataDir, begin_loading_models, print_json, run, settings_for
+from askbook.cli.server import Server, Url, address_of
 
 if TYPE_CHECKING:
     from askbook.bootstrap import Scope
     from askbook.config import Settings
-    from askbook.retrieval.query import SearchResponse, SearchResult
 
 Mode = Annotated[Literal["hybrid", "dense", "sparse"], typer.Option("--mode", help="How to rank.")]
 SNIPPET = 240
@@ -35,12 +35,15 @@ def search(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show how the order came about.")
     ] = False,
+    url: Url = None,
     as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> int:
     """Find the passages that match a question."""
-    settings = settings_for(data_dir)
-    begin_loading_models(settings)
+    settings = settings_for(data_dir, url=url)
+    address = address_of(settings, url, data_dir)
+    if address is None:
+        begin_loading_models(settings)
     where = scope.scope_of(
         book=book,
         module=module,
@@ -51,40 +54,45 @@ def search(
         proficiency=proficiency,
         layer=layer,
     )
-    response = run(_search(settings, query, where, top_k, mode))
+    found = run(_search(settings, address, query, where, top_k, mode, explain))
     if as_json:
-        print_json(response.to_json(explain=explain))
-    elif not response.results:
+        print_json(found)
+    elif not found["results"]:
         typer.echo("Nothing found.")
-    for result in () if as_json else response.results:
-        _show(result, explain)
-    return 0 if response.results else 1
+    for result in () if as_json else found["results"]:
+        _show(result)
+    return 0 if found["results"] else 1
 
 
 async def _search(
     settings: "Settings",
+    address: str | None,
     query: str,
     where: "Scope",
     top_k: int | None,
     mode: Literal["hybrid", "dense", "sparse"],
-) -> "SearchResponse":
+    explain: bool,
+) -> dict[str, Any]:
+    if address is not None:
+        async with Server.opened(settings, address) as server:
+            return await server.search(query, where, top_k, mode, explain)
     from askbook.bootstrap import Askbook
 
     async with Askbook(settings) as askbook:
         asked, context = await askbook.search(query, where, top_k=top_k, mode=mode)
-        return context.to_response(asked)
+        return context.to_response(asked).to_json(explain=explain)
 
 
-def _show(result: "SearchResult", explain: bool) -> None:
-    snippet = " ".join(result.text.split())
-    typer.secho(f"{result.rank}. {result.chunk.metadata.breadcrumb}", bold=True)
+def _show(result: dict[str, Any]) -> None:
+    snippet = " ".join(result["text"].split())
+    typer.secho(f"{result['rank']}. {result['breadcrumb']}", bold=True)
     typer.echo(f"   {snippet[:SNIPPET]}{'…' if len(snippet) > SNIPPET else ''}")
-    typer.secho(f"   {result.url}  (score {result.score:.2f})", dim=True)
-    if explain:
-        e = result.explanation
-        judged = "–" if e.judged is None else f"{e.judged:.2f}"
+    typer.secho(f"   {result['url']}  (score {result['score']:.2f})", dim=True)
+    if (explained := result.get("explain")) is not None:
+        judged = "–" if explained["judged"] is None else f"{explained['judged']:.2f}"
         typer.secho(
-            f"   dense rank {e.dense_rank or '–'}, sparse rank {e.sparse_rank or '–'}, "
-            f"fused {result.fused:.3f}, judged {judged}",
+            f"   dense rank {explained['dense_rank'] or '–'}, "
+            f"sparse rank {explained['sparse_rank'] or '–'}, "
+            f"fused {result['fused']:.3f}, judged {judged}",
             dim=True,
         )

@@ -40,6 +40,7 @@ def run_server(settings: "Settings") -> None:
     _check_port(server.host, server.port)
     # The application is named, not imported: the two front ends do not know each other.
     os.environ["ASKBOOK_DATA_DIR"] = str(settings.storage.data_dir)
+    os.environ["ASKBOOK_HOST"], os.environ["ASKBOOK_PORT"] = server.host, str(server.port)
     uvicorn.run(
         APPLICATION,
         factory=True,
@@ -49,6 +50,8 @@ def run_server(settings: "Settings") -> None:
         access_log=False,
         # Whose word about a client's address counts is the application's to decide.
         proxy_headers=False,
+        # The application sets up logging for the whole process.
+        log_config=None,
         # Answers under way are finished; what follows a job may be open for longer, and ends here.
         timeout_graceful_shutdown=server.shutdown_grace,
     )

@@ -37,6 +37,10 @@ class ConversationStore(Protocol):
         """An owner's active or archived threads, the last used first."""
         ...
 
+    async def count_active(self) -> int:
+        """How many threads of all owners are not archived."""
+        ...
+
     async def archive_idle(self, since: datetime, now: datetime) -> int:
         """Archive what was last used before `since`; returns how many threads."""
         ...

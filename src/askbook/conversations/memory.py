@@ -56,6 +56,9 @@ class MemoryConversations:
         mine.sort(key=lambda thread: (thread.updated_at, thread.thread_id), reverse=True)
         return mine[offset : offset + limit]
 
+    async def count_active(self) -> int:
+        return sum(thread.archived_at is None for thread in self._threads.values())
+
     async def archive_idle(self, since: datetime, now: datetime) -> int:
         idle = [t for t in self._threads.values() if t.archived_at is None and t.updated_at < since]
         for thread in idle:

@@ -43,10 +43,22 @@ class Conversations:
 
     @asynccontextmanager
     async def turn(
-        self, session_id: str, owner: str = LOCAL, metadata: Mapping[str, Any] | None = None
+        self,
+        session_id: str,
+        owner: str = LOCAL,
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        is_new: bool = False,
     ) -> AsyncGenerator["Dialogue"]:
-        """The dialogue a question joins; the session's next turn waits until this one is over."""
+        """The dialogue a question joins; the session's next turn waits until this one is over.
+
+        `is_new` says that the id was made for this turn: there is nothing to read.
+        """
         session_id = check_session_id(session_id)
+        if is_new:
+            known = merged({}, metadata or {})
+            yield Dialogue(self._store, self._clock, session_id, owner, None, known)
+            return
         lock = self._locks.setdefault(session_id, asyncio.Lock())
         async with lock:
             yield await self.dialogue(session_id, owner, metadata)
@@ -91,6 +103,11 @@ class Conversations:
         """Archive sessions in which nothing was said for an hour; their next message brings them back."""
         now = self._clock()
         return await self._store.archive_idle(now - IDLE, now)
+
+    async def active(self) -> int:
+        """How many sessions of all owners are in use."""
+        await self.archive_idle()
+        return await self._store.count_active()
 
     async def delete(self, session_id: str, owner: str = LOCAL) -> None:
         """Remove a session for good; a turn that is under way in it leaves nothing."""

@@ -1,7 +1,7 @@
 """Runs ingestion jobs in this process and records how far they are; whoever watches is told every event."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,8 +39,15 @@ class IngestPipeline(Protocol):
 class IngestionJobs:
     """The jobs of one process: started here, resumed here, watched from here."""
 
-    def __init__(self, store: JobStore, presence: Presence, pipeline: IngestPipeline) -> None:
+    def __init__(
+        self,
+        store: JobStore,
+        presence: Presence,
+        pipeline: IngestPipeline,
+        ended: Callable[[IngestionJob], None] | None = None,
+    ) -> None:
         self.store = store
+        self._ended = ended
         self.presence = presence
         self._pipeline = pipeline
         self._running: dict[int, _Running] = {}
@@ -200,6 +207,8 @@ class IngestionJobs:
             if queue.full():
                 queue.get_nowait()
             queue.put_nowait(progress)
+        if progress.job.is_over and self._ended is not None:
+            self._ended(progress.job)
         return progress
 
     async def _is_underway(self, job: IngestionJob) -> bool:

@@ -4,9 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -63,21 +64,15 @@ class DatabaseConversations:
         row = _row(thread)
         async with self._engine.begin() as connection:
             if thread.version == 1:
-                dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
-                statement: Any = dialect.insert(conversation_threads).values(row)
-                statement = statement.on_conflict_do_nothing(index_elements=["thread_id"])
+                statement: Any = _insertion(connection.dialect.name)
             else:
-                statement = (
-                    update(conversation_threads)
-                    .where(
-                        *_of(thread.owner, thread.thread_id),
-                        conversation_threads.c.version == thread.version - 1,
-                        # A thread that was deleted and begun again is another one.
-                        conversation_threads.c.created_at == thread.created_at,
-                    )
-                    .values(row)
+                statement = update(conversation_threads).where(
+                    *_of(thread.owner, thread.thread_id),
+                    conversation_threads.c.version == thread.version - 1,
+                    # A thread that was deleted and begun again is another one.
+                    conversation_threads.c.created_at == thread.created_at,
                 )
-            if (await connection.execute(statement)).rowcount != 1:
+            if (await connection.execute(statement, row)).rowcount != 1:
                 return False
             if moved:
                 first = 2 * thread.turn_count - len(thread.messages) - len(moved)
@@ -121,6 +116,12 @@ class DatabaseConversations:
         async with self._engine.connect() as connection:
             return [_thread(row) for row in await connection.execute(query)]
 
+    async def count_active(self) -> int:
+        """How many threads of all owners are not archived."""
+        query = select(func.count()).where(conversation_threads.c.archived_at.is_(None))
+        async with self._engine.connect() as connection:
+            return (await connection.execute(query)).scalar_one()
+
     async def archive_idle(self, since: datetime, now: datetime) -> int:
         """Archive what was last used before `since`; returns how many threads."""
         statement = (
@@ -139,6 +140,14 @@ class DatabaseConversations:
         statement = delete(conversation_threads).where(*_of(owner, thread_id))
         async with self._engine.begin() as connection:
             return (await connection.execute(statement)).rowcount == 1
+
+
+@cache
+def _insertion(dialect_name: str) -> Any:
+    """Built once: making it costs as much as running it."""
+    dialect = sqlite if dialect_name == "sqlite" else postgresql
+    statement = dialect.insert(conversation_threads)
+    return statement.on_conflict_do_nothing(index_elements=["thread_id"])
 
 
 def storable(value: Any) -> Any:

@@ -24,18 +24,36 @@ class DataDirectory:
             ) from error
         if not _lock(self._file):
             self._file.seek(0)
-            holder = self._file.read().strip()
+            told = self._file.read().split()
             self._file.close()
-            raise DataDirectoryBusy(
-                f"Another askbook process (pid {holder or 'unknown'}) uses {path}.",
-                "Stop it, ask the running server instead, or use another --data-dir.",
-            )
-        self._file.truncate(0)
-        self._file.write(str(os.getpid()))
-        self._file.flush()
+            raise _busy(path, *told[:2])
+        self._tell(str(os.getpid()))
+
+    def announce(self, address: str) -> None:
+        """Tell other processes where the one that holds the directory can be asked."""
+        self._tell(f"{os.getpid()}\n{address}")
 
     def close(self) -> None:
         self._file.close()
+
+    def _tell(self, text: str) -> None:
+        self._file.truncate(0)
+        self._file.write(text)
+        self._file.flush()
+
+
+def _busy(path: Path, pid: str = "unknown", address: str | None = None) -> DataDirectoryBusy:
+    if address is None:
+        return DataDirectoryBusy(
+            f"Another askbook process (pid {pid}) uses {path}.",
+            "Wait until it is done, stop it, or use another --data-dir.",
+        )
+    return DataDirectoryBusy(
+        f"Another askbook process (pid {pid}) uses {path} and serves it at {address}.",
+        f"Ask it: `askbook ask`, `search` and `chat` take --url {address} (or set ASKBOOK_URL). "
+        "Otherwise stop it, or use another --data-dir.",
+        {"pid": pid, "url": address},
+    )
 
 
 def _lock(file: TextIOWrapper) -> bool:

@@ -15,7 +15,7 @@ from askbook.errors import (
 )
 
 DATABASE_FILE = "askbook.db"
-HEAD = "0005"
+HEAD = "0006"
 
 
 async def open_engine(data_dir: Path, database_url: str | None = None) -> AsyncEngine:
@@ -37,6 +37,13 @@ async def open_engine(data_dir: Path, database_url: str | None = None) -> AsyncE
             raise translate(error) from error
         raise
     return engine
+
+
+async def revision_of(engine: AsyncEngine) -> str:
+    """The migration the database is at."""
+    async with engine.connect() as connection:
+        found = await connection.execute(text("SELECT version_num FROM alembic_version"))
+        return str(found.scalar())
 
 
 def translate(error: Exception) -> AskbookError:

@@ -29,6 +29,7 @@ from askbook.storage.tables import (
     chunks,
     conversation_threads,
     dirty_points,
+    feedback,
     gaps,
     lessons,
 )
@@ -77,7 +78,17 @@ class Library:
 
     async def delete_book(self, book_id: str) -> None:
         """Remove a book for good, and with it what was said about it: answers are made of its text."""
-        tables = (conversation_threads, chunks, lessons, dirty_points, gaps, calibrations, books)
+        # Votes before the conversations they hang on.
+        tables = (
+            feedback,
+            conversation_threads,
+            chunks,
+            lessons,
+            dirty_points,
+            gaps,
+            calibrations,
+            books,
+        )
         async with self._engine.begin() as connection:
             for table in tables:
                 await connection.execute(delete(table).where(table.c.book_id == book_id))
@@ -160,7 +171,7 @@ class Library:
                         chunks.c.book_id == book_id, chunks.c.chunk_id.in_(ids)
                     )
                 )
-                found.update({i: f"{breadcrumb}\n{text}" for i, breadcrumb, text in rows})
+                found.update({row[0]: f"{row[1]}\n{row[2]}" for row in rows})
         return found
 
     async def export(self, book_id: str) -> AsyncIterator[DocumentChunk]:

@@ -197,3 +197,22 @@ api_keys = Table(
     Column("created_at", Moment, nullable=False),
     Column("revoked_at", Moment),
 )
+
+feedback = Table(
+    "feedback",
+    metadata,
+    Column(
+        "thread_id",
+        Uuid(as_uuid=False),
+        ForeignKey("conversation_threads.thread_id", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("turn", Integer, primary_key=True, autoincrement=False),
+    Column("book_id", String(200), nullable=False),
+    Column("rating", String(10), nullable=False),
+    Column("comment", Text),
+    Column("question", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("given_at", Moment, nullable=False),
+    Index("idx_feedback_book", "book_id", "rating", "given_at"),
+)

@@ -46,7 +46,7 @@ async def run_chat(request: ChatRequest, askbook: Running, caller: Caller, owner
     """Answer a question from the book; with `stream`, as events."""
     if request.stream:
         return await _streamed(request, askbook, caller, owner)
-    session_id = request.session_id or str(uuid.uuid4())
+    session_id = _session_id(request)
     response = await response_of(_turn(request, askbook, caller, owner, session_id))
     return ChatResponse.of(response, session_id)
 
@@ -66,7 +66,14 @@ async def _streamed(
     await askbook.check_turn(
         request.session_id, bound(request.scope, caller), owner=owner, metadata=request.metadata
     )
-    return event_stream(_events(request, askbook, caller, owner))
+    return event_stream(_events(request, askbook, caller, owner, _session_id(request)))
+
+
+def _session_id(request: ChatRequest) -> str:
+    """The session a question belongs to; every line logged from here on names it."""
+    session_id = request.session_id or str(uuid.uuid4())
+    structlog.contextvars.bind_contextvars(session_id=session_id)
+    return session_id
 
 
 def _turn(
@@ -80,14 +87,14 @@ def _turn(
         top_k=request.top_k,
         selected_text=request.selected_text,
         metadata=request.metadata,
+        is_new=request.session_id is None,
     )
     return signed_turn(turn, caller)
 
 
 async def _events(
-    request: ChatRequest, askbook: Askbook, caller: Grant, owner: str
+    request: ChatRequest, askbook: Askbook, caller: Grant, owner: str, session_id: str
 ) -> AsyncGenerator[bytes]:
-    session_id = request.session_id or str(uuid.uuid4())
     turn = _turn(request, askbook, caller, owner, session_id)
     try:
         async with aclosing(turn) as events:

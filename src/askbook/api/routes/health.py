@@ -1,6 +1,5 @@
 """`GET /health` (the process is up) and `GET /ready` (each part answers)."""
 
-from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter
@@ -42,6 +41,6 @@ async def ready(askbook: Running) -> JSONResponse:
     checks = await check_parts(askbook)
     body: dict[str, Any] = {
         "status": "ready" if all(check.ok for check in checks) else "unavailable",
-        "checks": [asdict(check) for check in checks],
+        "checks": [check.to_json() for check in checks],
     }
     return JSONResponse(body, status_code=200 if body["status"] == "ready" else 503)
