@@ -27,14 +27,18 @@ class _Lenient(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
 
+# A length is always checked on whole characters: halves of them are refused here, and nowhere later.
+Text: TypeAlias = Annotated[str, Field(max_length=1_000_000)]
+
+
 class TextPart(_Lenient):
     """A part of a message; other kinds than text are refused."""
 
     type: Literal["text"]
-    text: str
+    text: Text
 
 
-Content: TypeAlias = Annotated[str | list[TextPart] | None, Field(union_mode="left_to_right")]
+Content: TypeAlias = Annotated[Text | list[TextPart] | None, Field(union_mode="left_to_right")]
 
 
 class CompletionMessage(_Lenient):
