@@ -69,7 +69,13 @@ class _Progress:
     ) -> AnswerEnded:
         results = tuple(result for _, result in self.sources) if self.sources else ()
         return AnswerEnded(
-            self.spending.tokens, len(self.rejected), declined, failed, info, results=results
+            self.spending.tokens,
+            len(self.rejected),
+            declined,
+            failed,
+            info,
+            results=results,
+            prompt_tokens=self.spending.prompt_tokens,
         )
 
 

@@ -87,7 +87,7 @@ class CompletionRequest(_Lenient):
 
 
 class Usage(BaseModel):
-    """What the language model took; a model server's sum, of which no part is told apart."""
+    """What the language model took, as its server counted; nothing when the book was quoted."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -95,8 +95,8 @@ class Usage(BaseModel):
 
     @classmethod
     def of(cls, response: AgentResponse) -> "Usage":
-        used = response.tokens_used
-        return cls(prompt_tokens=used, completion_tokens=0, total_tokens=used)
+        used, read = response.tokens_used, response.prompt_tokens
+        return cls(prompt_tokens=read, completion_tokens=used - read, total_tokens=used)
 
 
 class AnswerMessage(BaseModel):

@@ -176,7 +176,12 @@ class ChatTurns:
             yield StateChanged(turn.state)
             nothing = replace(metrics, confidence_level="insufficient", should_answer=False)
             response = work.declined(context, nothing, model, book.refusal)
-            response = replace(response, info=info, tokens_used=ended.tokens_used)
+            response = replace(
+                response,
+                info=info,
+                tokens_used=ended.tokens_used,
+                prompt_tokens=ended.prompt_tokens,
+            )
             nearest = next(iter(context.results), None)
             yield TurnEnded(response, nearest, filter_applied=context.filter_applied)
             return
@@ -200,6 +205,7 @@ class ChatTurns:
                 citations=citations,
                 sources=cited,
                 tokens_used=ended.tokens_used,
+                prompt_tokens=ended.prompt_tokens,
                 retrieval_count=context.total_found,
                 retrieval_time_ms=context.query_time_ms,
                 generation_time_ms=(time.perf_counter() - generating) * 1000,
