@@ -26,14 +26,21 @@ __all__ = ["Askbook", "__version__", "ask_sync"]
 def ask_sync(
     question: str, *, book_id: str | None = None, settings: "Settings | None" = None
 ) -> "AgentResponse":
-    """Ask one question from code that is not asynchronous."""
+    """Ask one question from code that is not asynchronous, also in a notebook, whose event loop runs already."""
     from askbook.bootstrap import Askbook, Scope
 
     async def ask() -> "AgentResponse":
         async with Askbook(settings) as book:
             return await book.ask(question, Scope(book_id=book_id))
 
-    return asyncio.run(ask())
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(ask())
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as outside:
+        return outside.submit(asyncio.run, ask()).result()
 
 
 def __getattr__(name: str) -> Any:

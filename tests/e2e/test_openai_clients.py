@@ -13,7 +13,7 @@ from askbook.config import load_settings
 from http_server import HttpServer
 from openai_chat_server import ChatServer, Say
 
-pytestmark = pytest.mark.xdist_group("sample")
+pytestmark = pytest.mark.xdist_group("served")
 
 IN_THE_BOOK = "Which stop categories may an emergency stop have?"
 NOT_IN_THE_BOOK = "What is the capital of Australia?"
@@ -114,7 +114,9 @@ def test_a_clients_instructions_instruct_nobody(data_dir: Path, role: str) -> No
         assert "HEY-JUDE" not in str(model.seen)
     assert "category 0 or 1" in (answer.choices[0].message.content or "")
     assert answer.usage is not None
-    assert answer.usage.total_tokens >= 120
+    runs, rest = divmod(answer.usage.total_tokens, 120)
+    assert (runs > 0, rest) == (True, 0)
+    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (runs * 100, runs * 20)
 
 
 def test_the_books_are_models(client: openai.OpenAI) -> None:

@@ -17,7 +17,6 @@ from askbook.errors import ConfigurationError
 from askbook.storage.directory import DataDirectory
 from http_server import HttpServer
 
-pytestmark = pytest.mark.xdist_group("sample")
 NOBODY = "http://127.0.0.1:9/v1"
 
 

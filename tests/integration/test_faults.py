@@ -21,8 +21,6 @@ from http_server import HttpServer
 from openai_chat_server import ChatServer, Say
 from qdrant_server import QdrantServer
 
-pytestmark = pytest.mark.xdist_group("sample")
-
 Serve = Callable[[Settings], AbstractAsyncContextManager[httpx.AsyncClient]]
 QUESTION = "Which stop categories may an emergency stop have?"
 SENTENCE = "An emergency stop may have category 0 or 1 [1]."

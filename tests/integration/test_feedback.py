@@ -114,7 +114,6 @@ async def test_another_owners_session_does_not_exist(engine: AsyncEngine) -> Non
         await rate(engine, session)
 
 
-@pytest.mark.xdist_group("sample")
 async def test_over_http(serve: Serve, data_dir: Path) -> None:
     async with serve(load_settings(data_dir=data_dir)) as http:
         answer = (await http.post("/chat/run", json={"message": QUESTION})).json()
@@ -145,7 +144,6 @@ async def test_over_http(serve: Serve, data_dir: Path) -> None:
         assert (await http.get("/feedback")).json()["down"] == 0
 
 
-@pytest.mark.xdist_group("sample")
 async def test_votes_go_with_their_book(serve: Serve, data_dir: Path) -> None:
     async with serve(load_settings(data_dir=data_dir)) as http:
         answer = (await http.post("/chat/run", json={"message": QUESTION})).json()

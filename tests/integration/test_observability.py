@@ -25,8 +25,6 @@ from askbook.bootstrap.tracing import Tracing, make_tracing
 from askbook.config import Settings, load_settings
 from openai_chat_server import ChatServer, Say
 
-pytestmark = pytest.mark.xdist_group("sample")
-
 Serve = Callable[[Settings], AbstractAsyncContextManager[httpx.AsyncClient]]
 QUESTION = "Which stop categories may an emergency stop have?"
 FOREIGN = "What is the capital of Australia?"

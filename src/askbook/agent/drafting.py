@@ -43,6 +43,14 @@ class Spending:
 
     deadline: float
     tokens: int = 0
+    prompt_tokens: int = 0
+    """Those of `tokens` that the model read."""
+
+    def add(self, usage: Any) -> None:
+        """Count what a run of the SDK used."""
+        read = int(usage.input_tokens or 0)
+        self.tokens += read + int(usage.output_tokens or 0)
+        self.prompt_tokens += read
 
     @property
     def seconds_left(self) -> float:
@@ -108,7 +116,7 @@ class Drafter:
             raise _translated(error) from error
         finally:
             timer.cancel()
-            spending.tokens += _tokens(result.context_wrapper.usage)
+            spending.add(result.context_wrapper.usage)
             await _stopped(result)
         if watch.has_expired:
             raise ModelFailed("no answer in time", is_outage=True)
@@ -138,7 +146,7 @@ class Drafter:
             result = await asyncio.wait_for(run, spending.seconds_left)
         except Exception as error:
             raise _translated(error) from error
-        spending.tokens += _tokens(result.context_wrapper.usage)
+        spending.add(result.context_wrapper.usage)
         return str(result.final_output)[:MAX_DRAFT]
 
     async def _sdk(self) -> Any:
@@ -154,10 +162,6 @@ class Drafter:
             connect = self._connect or (lambda: sdk.connect(self._settings, self._openai))
             self._model = connect()
         return sdk
-
-
-def _tokens(usage: Any) -> int:
-    return int(usage.input_tokens or 0) + int(usage.output_tokens or 0)
 
 
 def _translated(error: Exception) -> ModelFailed:

@@ -36,6 +36,7 @@ class AnswerEnded:
     failed: str | None = None
     info: tuple[str, ...] = ()
     results: tuple[SearchResult, ...] = ()
+    prompt_tokens: int = 0
 
 
 AnswerEvent: TypeAlias = SourcesFound | SentenceVerified | AnswerEnded

@@ -43,6 +43,8 @@ class AgentResponse:
     citations: tuple[Citation, ...] = ()
     sources: tuple[SearchResult, ...] = ()
     tokens_used: int = 0
+    prompt_tokens: int = 0
+    """Those of `tokens_used` that the model read."""
     retrieval_count: int = 0
     retrieval_time_ms: float = 0.0
     generation_time_ms: float = 0.0

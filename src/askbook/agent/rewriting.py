@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from askbook.agent.guardrails import gives_orders
@@ -15,6 +16,15 @@ LONGEST = 400
 EXCHANGES = 3
 TOKENS = 800
 _LABEL = re.compile(r"^\s*(?:(?:rewritten |complete )?question\s*:)?\s*[\"“]?|[\"”]?\s*$", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """A follow-up as the model completed it, if that was any help, and what it took."""
+
+    text: str | None = None
+    tokens_used: int = 0
+    prompt_tokens: int = 0
 
 
 def needs_rewriting(question: str, history: Sequence[Message]) -> bool:

@@ -24,6 +24,7 @@ from askbook.agent.prompting import (
 )
 from askbook.agent.response import Citation
 from askbook.agent.rewriting import (
+    Rewriting,
     needs_rewriting,
     rewriting_instructions,
     rewriting_prompt,
@@ -77,7 +78,13 @@ class _Progress:
     ) -> AnswerEnded:
         results = tuple(result for _, result in self.sources) if self.sources else ()
         return AnswerEnded(
-            self.spending.tokens, len(self.rejected), declined, failed, info, results=results
+            self.spending.tokens,
+            len(self.rejected),
+            declined,
+            failed,
+            info,
+            results=results,
+            prompt_tokens=self.spending.prompt_tokens,
         )
 
 
@@ -107,17 +114,17 @@ class Tutor:
     async def close(self) -> None:
         await self._drafter.close()
 
-    async def complete(self, question: str, history: Sequence[Message]) -> tuple[str | None, int]:
-        """A follow-up made self-contained, and the tokens it took; none when the model is no help."""
+    async def complete(self, question: str, history: Sequence[Message]) -> Rewriting:
+        """A follow-up made self-contained, as far as the model is any help."""
         if not needs_rewriting(question, history):
-            return None, 0
+            return Rewriting()
         seconds = min(REWRITING_SECONDS, self._settings.answer_timeout)
         spending = Spending(time.monotonic() + seconds)
         boundary = _boundary()
         try:
             self._breaker.admit()
         except AskbookError:
-            return None, 0
+            return Rewriting()
         try:
             reply = await self._drafter.complete(
                 rewriting_instructions(boundary),
@@ -128,12 +135,13 @@ class Tutor:
             log.warning("rewriting_failed", reason=str(failure), model=self.model_name)
             # A question can be searched as it is: whether the model is out, its answer will tell.
             self._breaker.abandoned()
-            return None, spending.tokens
+            return Rewriting()
         except BaseException:
             self._breaker.abandoned()
             raise
         self._breaker.succeeded()
-        return usable(reply, question, history), spending.tokens
+        text = usable(reply, question, history)
+        return Rewriting(text, spending.tokens, spending.prompt_tokens)
 
     async def answer(self, asked: Asked) -> AsyncGenerator[AnswerEvent]:
         """Sources, then each sentence as soon as it is checked, then how it ended."""

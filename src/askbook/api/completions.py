@@ -27,14 +27,18 @@ class _Lenient(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
 
+# A length is always checked on whole characters: halves of them are refused here, and nowhere later.
+Text: TypeAlias = Annotated[str, Field(max_length=1_000_000)]
+
+
 class TextPart(_Lenient):
     """A part of a message; other kinds than text are refused."""
 
     type: Literal["text"]
-    text: str
+    text: Text
 
 
-Content: TypeAlias = Annotated[str | list[TextPart] | None, Field(union_mode="left_to_right")]
+Content: TypeAlias = Annotated[Text | list[TextPart] | None, Field(union_mode="left_to_right")]
 
 
 class CompletionMessage(_Lenient):
@@ -83,7 +87,7 @@ class CompletionRequest(_Lenient):
 
 
 class Usage(BaseModel):
-    """What the language model took; a model server's sum, of which no part is told apart."""
+    """What the language model took, as its server counted; nothing when the book was quoted."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -91,8 +95,8 @@ class Usage(BaseModel):
 
     @classmethod
     def of(cls, response: AgentResponse) -> "Usage":
-        used = response.tokens_used
-        return cls(prompt_tokens=used, completion_tokens=0, total_tokens=used)
+        used, read = response.tokens_used, response.prompt_tokens
+        return cls(prompt_tokens=read, completion_tokens=used - read, total_tokens=used)
 
 
 class AnswerMessage(BaseModel):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from askbook.agent.events import AnswerEnded, AnswerEvent
 from askbook.agent.prompting import Asked
+from askbook.agent.rewriting import Rewriting
 from askbook.errors import ConfigurationError
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.followups import FollowUp
@@ -106,11 +107,11 @@ class TracedTutor:
     def model_name(self) -> str:
         return self._tutor.model_name
 
-    async def complete(self, question: str, history: Sequence[Message]) -> tuple[str | None, int]:
+    async def complete(self, question: str, history: Sequence[Message]) -> Rewriting:
         with self._tracer.start_as_current_span("rewriting") as span:
-            text, tokens = await self._tutor.complete(question, history)
-            span.set_attribute("gen_ai.usage.total_tokens", tokens)
-            return text, tokens
+            made = await self._tutor.complete(question, history)
+            span.set_attribute("gen_ai.usage.total_tokens", made.tokens_used)
+            return made
 
     async def answer(self, asked: Asked) -> AsyncGenerator[AnswerEvent]:
         # Not the current span: who takes the next event may be another task, with a context of its own.

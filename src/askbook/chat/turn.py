@@ -11,6 +11,7 @@ from askbook.agent.events import AnswerEnded, AnswerEvent, SentenceVerified
 from askbook.agent.extractive import MODEL
 from askbook.agent.prompting import Asked
 from askbook.agent.response import AgentResponse, Citation, cite
+from askbook.agent.rewriting import Rewriting
 from askbook.book import Book
 from askbook.chat.elsewhere import covered_elsewhere
 from askbook.chat.language import NOTE as FOREIGN
@@ -44,7 +45,7 @@ class Answerer(Protocol):
     @property
     def model_name(self) -> str: ...
 
-    async def complete(self, question: str, history: Sequence[Message]) -> tuple[str | None, int]:
+    async def complete(self, question: str, history: Sequence[Message]) -> Rewriting:
         """A follow-up made self-contained, and the tokens it took."""
         ...
 
@@ -182,7 +183,12 @@ class ChatTurns:
             yield StateChanged(turn.state)
             nothing = replace(metrics, confidence_level="insufficient", should_answer=False)
             response = work.declined(context, nothing, model, book.refusal)
-            response = replace(response, info=info, tokens_used=work.tokens + ended.tokens_used)
+            response = replace(
+                response,
+                info=info,
+                tokens_used=work.rewriting.tokens_used + ended.tokens_used,
+                prompt_tokens=work.rewriting.prompt_tokens + ended.prompt_tokens,
+            )
             nearest = next(iter(context.results), None)
             yield TurnEnded(response, nearest, filter_applied=context.filter_applied)
             return
@@ -205,7 +211,8 @@ class ChatTurns:
                 state=turn.state,
                 citations=citations,
                 sources=cited,
-                tokens_used=work.tokens + ended.tokens_used,
+                tokens_used=work.rewriting.tokens_used + ended.tokens_used,
+                prompt_tokens=work.rewriting.prompt_tokens + ended.prompt_tokens,
                 retrieval_count=context.total_found,
                 retrieval_time_ms=context.query_time_ms,
                 generation_time_ms=(time.perf_counter() - generating) * 1000,
@@ -219,8 +226,8 @@ class ChatTurns:
         """The work with its question made self-contained, by the model where there is one."""
         if self._tutor is None or not work.followed:
             return work
-        text, tokens = await self._tutor.complete(work.query.text, work.followed)
-        return replace(work, reading=rewritten(text) if text else None, tokens=tokens)
+        made = await self._tutor.complete(work.query.text, work.followed)
+        return replace(work, rewriting=made)
 
     async def _retrieved(
         self, work: "_Work"
@@ -313,13 +320,17 @@ class _Work:
     selected_text: str | None
     turn: Turn
     started: float
-    reading: FollowUp | None = None
-    tokens: int = 0
+    rewriting: Rewriting = Rewriting()  # noqa: RUF009  # it never changes
 
     @property
     def followed(self) -> Sequence[Message]:
         """What the question follows; a mark says itself what it is about."""
         return self.history if self.selected_text is None else ()
+
+    @property
+    def reading(self) -> FollowUp | None:
+        """The question as the model completed it."""
+        return rewritten(self.rewriting.text) if self.rewriting.text else None
 
     def pointed(self, context: RetrievalContext) -> RetrievalContext:
         """For quoting, a question that only points asks for the marked words, or for what was said."""
@@ -339,7 +350,8 @@ class _Work:
             model=model,
             metrics=metrics,
             state=self.turn.state,
-            tokens_used=self.tokens,
+            tokens_used=self.rewriting.tokens_used,
+            prompt_tokens=self.rewriting.prompt_tokens,
             retrieval_count=context.total_found,
             retrieval_time_ms=context.query_time_ms,
             total_time_ms=(time.perf_counter() - self.started) * 1000,

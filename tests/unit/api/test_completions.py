@@ -1,6 +1,9 @@
 """What of an answer becomes a link, and what must not."""
 
+import json
+
 import pytest
+from pydantic import ValidationError
 
 from askbook.agent.response import Citation
 from askbook.api.completions import CompletionRequest, linked
@@ -43,6 +46,15 @@ def test_an_address_cannot_break_out_of_its_link() -> None:
     evil = cited(1, "https://site.example/a) [click](javascript:alert(1)")
     shown = linked("So [1].", [evil], BASE)
     assert shown == ("So [1](https://site.example/a%29%20[click]%28javascript:alert%281%29).")
+
+
+@pytest.mark.parametrize(
+    "content", ["half \ud800 a character", [{"type": "text", "text": "\udfff"}]]
+)
+def test_halves_of_characters_are_refused_at_the_door(content: object) -> None:
+    body = json.dumps({"model": "askbook", "messages": [{"role": "user", "content": content}]})
+    with pytest.raises(ValidationError):
+        CompletionRequest.model_validate(json.loads(body))
 
 
 def test_instructions_of_a_client_are_no_history() -> None:
