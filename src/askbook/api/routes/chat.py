@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
@@ -10,6 +11,8 @@ from fastapi import APIRouter
 from fastapi.sse import EventSourceResponse
 
 from askbook.agent.events import SentenceVerified, SourcesFound
+from askbook.agent.response import Citation
+from askbook.api.answers import render_answer
 from askbook.api.dependencies import Owner, Running
 from askbook.api.schemas import ChatRequest, ChatResponse, CitationBody
 from askbook.api.sse import event_stream, sse_event
@@ -37,7 +40,7 @@ async def run_chat(request: ChatRequest, askbook: Running, owner: Owner) -> Any:
         return await _streamed(request, askbook, owner)
     session_id = request.session_id or str(uuid.uuid4())
     response = await response_of(_turn(request, askbook, owner, session_id))
-    return ChatResponse.of(response, session_id)
+    return ChatResponse.of(response, session_id, html=request.html)
 
 
 @router.post("/chat/stream", response_model=None, responses={200: _EVENTS})
@@ -71,10 +74,11 @@ def _turn(
 async def _events(request: ChatRequest, askbook: Askbook, owner: str) -> AsyncGenerator[bytes]:
     session_id = request.session_id or str(uuid.uuid4())
     turn = _turn(request, askbook, owner, session_id)
+    said = _Said(session_id, request.html)
     try:
         async with aclosing(turn) as events:
             async for event in events:
-                yield _rendered(event, session_id)
+                yield said.rendered(event)
     except AskbookError as error:
         yield sse_event(
             "error",
@@ -92,14 +96,31 @@ async def _events(request: ChatRequest, askbook: Askbook, owner: str) -> AsyncGe
         )
 
 
-def _rendered(event: TurnEvent, session_id: str) -> bytes:
-    if isinstance(event, StateChanged):
-        return sse_event("state", {"state": event.state, "session_id": session_id})
-    if isinstance(event, SourcesFound):
-        places = [CitationBody.of(citation).model_dump() for citation in event.sources]
-        return sse_event("sources", {"sources": places})
-    if isinstance(event, SentenceVerified):
+@dataclass(slots=True)
+class _Said:
+    """What a stream has told so far; with `html`, each sentence brings the answer up to it as HTML."""
+
+    session_id: str
+    html: bool
+    text: str = ""
+    citations: list[Citation] = field(default_factory=list[Citation])
+
+    def rendered(self, event: TurnEvent) -> bytes:
+        if isinstance(event, StateChanged):
+            return sse_event("state", {"state": event.state, "session_id": self.session_id})
+        if isinstance(event, SourcesFound):
+            places = [CitationBody.of(citation).model_dump() for citation in event.sources]
+            return sse_event("sources", {"sources": places})
+        if isinstance(event, SentenceVerified):
+            return sse_event("sentence", self._sentence(event))
+        whole = ChatResponse.of(event.response, self.session_id, html=self.html)
+        return sse_event("done", whole.model_dump())
+
+    def _sentence(self, event: SentenceVerified) -> dict[str, Any]:
         citations = [CitationBody.of(citation).model_dump() for citation in event.citations]
         sentence = {"text": event.text, "joint": event.joint, "citations": citations}
-        return sse_event("sentence", sentence)
-    return sse_event("done", ChatResponse.of(event.response, session_id).model_dump())
+        if not self.html:
+            return sentence
+        self.text += event.joint + event.text
+        self.citations += event.citations
+        return {**sentence, "html": render_answer(self.text, self.citations)}

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from askbook import __version__
 from askbook.api.dependencies import Running
-from askbook.api.schemas import BookInfo, Info, SearchRequest
+from askbook.api.schemas import BookInfo, Info, SearchRequest, Suggested
 from askbook.book import HardwareTier
 from askbook.bootstrap import Scope
 
@@ -68,8 +68,17 @@ async def books(askbook: Running) -> list[BookInfo]:
     for shelved in await askbook.library.books():
         lessons, chunks = await askbook.library.totals(shelved.book.book_id)
         calibration = await askbook.calibrations.describe(shelved.book.book_id)
-        found.append(BookInfo.of(shelved.book, lessons, chunks, calibration))
+        choices = await askbook.library.choices(shelved.book.book_id)
+        found.append(BookInfo.of(shelved.book, lessons, chunks, calibration, choices))
     return found
+
+
+@router.get("/suggestions")
+async def suggestions(askbook: Running, book_id: str | None = None) -> Suggested:
+    """First questions that the book answers: its author's, else some made from it."""
+    shelved = await askbook.searchable(book_id)
+    questions = await askbook.suggestions.of(await askbook.book(shelved.book_id))
+    return Suggested(book_id=shelved.book_id, questions=list(questions))
 
 
 @router.get("/info")

@@ -28,11 +28,11 @@ async def list_sessions(
 
 @router.get("/session/{session_id}/history")
 async def session_history(
-    session_id: str, askbook: Running, owner: Owner, archived: bool = False
+    session_id: str, askbook: Running, owner: Owner, archived: bool = False, html: bool = False
 ) -> SessionHistory:
-    """What was said: the newest 50 messages, with `archived` all of them."""
+    """What was said: the newest 50 messages, with `archived` all; with `html`, answers also as sanitised HTML."""
     history = await askbook.conversations.history(session_id, owner, archived=archived)
-    return SessionHistory.of_history(history)
+    return SessionHistory.of_history(history, html=html)
 
 
 @router.delete("/session/{session_id}", status_code=204)
