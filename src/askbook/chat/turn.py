@@ -128,6 +128,9 @@ class ChatTurns:
                 metrics = replace(metrics, reason=f"{metrics.reason} {hint}")
             said = f"{NOT_MARKED_HERE} {book.refusal}" if foreign else book.refusal
             response = work.declined(context, metrics, self.model_name, said)
+            if foreign:
+                # What "explain this" comes near to is no help for a text from elsewhere.
+                response = replace(response, nearest=())
             nearest = next(iter(context.results), None)
             yield TurnEnded(
                 response,

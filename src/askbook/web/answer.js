@@ -59,7 +59,7 @@ function showDeclined(place, answer, actions) {
   const card = fresh(place, "answer declined");
   append(card, "p", "verdict", "Not in the book");
   showHtml(append(card, "div", "prose"), answer.html);
-  if (answer.reason) append(card, "p", "reason", answer.reason);
+  if (!answer.response.includes(answer.reason)) append(card, "p", "reason", answer.reason);
   if (answer.nearest.length) {
     append(card, "h3", "", "The nearest lessons");
     showPlaces(card, answer.nearest, actions);
