@@ -40,6 +40,12 @@ class JobStore:
         book = [] if book_id is None else [ingestion_jobs.c.book_id == book_id]
         return await self._find(_UNFINISHED, *book)
 
+    async def newest(self, limit: int) -> list[IngestionJob]:
+        """The last jobs, also those that are over, the newest first."""
+        query = select(ingestion_jobs).order_by(ingestion_jobs.c.job_id.desc()).limit(limit)
+        async with self._engine.connect() as connection:
+            return [_job(row) for row in await connection.execute(query)]
+
     async def create(
         self, book_id: str, folder: Path, mode: IngestionMode
     ) -> tuple[IngestionJob, bool]:

@@ -4,9 +4,9 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from askbook.api.dependencies import LocalAdmin, Running
@@ -58,6 +58,14 @@ async def trigger(body: TriggerRequest, askbook: Running, response: Response) ->
         response.status_code = 200
     response.headers["Location"] = f"/ingestion/status/{job.job_id}"
     return job.to_json()
+
+
+@router.get("/jobs")
+async def jobs(
+    askbook: Running, limit: Annotated[int, Query(ge=1, le=200)] = 20
+) -> list[dict[str, Any]]:
+    """The newest jobs of all books, the last first."""
+    return [job.to_json() for job in await askbook.jobs.store.newest(limit)]
 
 
 @router.get("/status/{job_id}", response_model=dict[str, Any])

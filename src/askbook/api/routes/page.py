@@ -9,7 +9,11 @@ from fastapi import APIRouter, Response
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
+from askbook.api.dependencies import LocalAdmin, Running
+from askbook.errors import NotFound
+
 WEB = Path(__file__).parents[2] / "web"
+EVALUATION = "evaluation.html"
 WIDGET_MODULES = ("dom.js", "api.js", "answer.js", "turns.js", "widget.js")
 WIDGET_STYLES = ("tokens.css", "answer.css", "widget.css")
 _REM = re.compile(r"(\d*\.?\d+)rem\b")
@@ -22,6 +26,25 @@ router = APIRouter(include_in_schema=False)
 @router.get("/")
 async def chat_page() -> FileResponse:
     return FileResponse(WEB / "index.html", media_type="text/html")
+
+
+@router.get("/author")
+async def author_page() -> FileResponse:
+    """The page is for everybody, what it shows is asked for with the author's key."""
+    return FileResponse(WEB / "author.html", media_type="text/html")
+
+
+@router.get("/evaluation", dependencies=[LocalAdmin])
+async def evaluation_report(askbook: Running) -> FileResponse:
+    """The report that `askbook eval … --out` left in the data directory."""
+    report = askbook.settings.storage.data_dir / EVALUATION
+    if not report.is_file():
+        raise NotFound(
+            "There is no evaluation report yet.",
+            f"Make one with `askbook eval DATASET --out {report}`.",
+        )
+    headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
+    return FileResponse(report, media_type="text/html", headers=headers)
 
 
 @router.get("/widget.js")

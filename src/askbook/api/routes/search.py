@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
+from pydantic import BeforeValidator
 
 from askbook import __version__
 from askbook.api.dependencies import Running
@@ -12,7 +13,17 @@ from askbook.bootstrap import Scope
 
 router = APIRouter(tags=["search"])
 
-Tier = Annotated[HardwareTier | None, Query(description="The reader's tier: that and lower.")]
+
+def _number(value: object) -> object:
+    """Numbers in an address are text; the closed set knows numbers only."""
+    return int(value) if isinstance(value, str) and value.isdecimal() and value.isascii() else value
+
+
+Tier = Annotated[
+    HardwareTier | None,
+    Query(description="The reader's tier: that and lower."),
+    BeforeValidator(_number),
+]
 
 
 @router.post("/search")
