@@ -19,7 +19,7 @@ PAYLOADS = (
     '<a href="javascript:window.owned=1">raw</a> <svg onload="window.owned=1"></svg> '
     '<iframe srcdoc="<script>parent.owned=1</script>"></iframe> <b onclick="window.owned=1">bold</b>'
 )
-GIANT = "Donaudampf" * 400
+GIANT = "Donaudampf" * 100
 TURNED = "\u202eesrever\u202d \u2067mirror"
 LESSON = f"""---
 title: '<img src=x onerror="window.owned=1">'

@@ -196,7 +196,7 @@ export function placeOf({ page_title: page, section_title: section }) {
 /** Markdown less its marks, for a line of preview. */
 function plain(markdown) {
   const words = markdown.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1");
-  return words.replace(/^\s*(#{1,6}|[-*+>]|`{3,}.*)\s*/gm, "").replace(/[*_`|]+/g, " ").replace(/\s+/g, " ").trim();
+  return words.replace(/^\s*(#{1,6}|[-*+>]|`{3,}.*)\s*/gm, "").replace(/[*`]+/g, "").replace(/[|\s]+/g, " ").trim();
 }
 
 function fresh(place, className) {
