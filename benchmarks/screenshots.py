@@ -16,7 +16,7 @@ import tempfile
 import time
 import urllib.request
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 @contextmanager
-def serving() -> Iterator[str]:
+def serving() -> Generator[str]:
     """The address of a server with the sample book in it."""
     with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

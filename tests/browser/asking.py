@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, Request, Route, expect
 
 IN_THE_BOOK = "What does colcon build --symlink-install change?"
 NOT_IN_THE_BOOK = "How long should a sourdough pizza rise before baking?"
@@ -44,6 +44,11 @@ def an_answer(**changes: Any) -> dict[str, Any]:
     return {**answer, **changes}
 
 
+def sent(request: Request) -> dict[str, Any]:
+    """The JSON a page sent."""
+    return json.loads(request.post_data or "{}")
+
+
 def answer_with(
     page: Page, answer: dict[str, Any], status: int = 200, **headers: str
 ) -> list[dict[str, Any]]:
@@ -51,7 +56,7 @@ def answer_with(
     requests: list[dict[str, Any]] = []
 
     def handle(route: Route) -> None:
-        requests.append({**(route.request.post_data_json or {}), "headers": route.request.headers})
+        requests.append({**sent(route.request), "headers": route.request.headers})
         body = json.dumps(answer)
         route.fulfill(
             status=status,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from asking import IN_THE_BOOK, NOT_IN_THE_BOOK, an_answer, answer_with, ask
+from asking import IN_THE_BOOK, NOT_IN_THE_BOOK, an_answer, answer_with, ask, sent
 from playwright.sync_api import BrowserContext, Page, Route, expect
 from serving import PREFIX
 
@@ -101,11 +101,11 @@ def test_the_readers_choices_are_sent_and_kept(page: Page) -> None:
     ask(page, "q")
     page.reload()
     expect(page.get_by_label("Hardware tier")).to_have_value("2")
-    sent = requests[0]
-    assert sent["hardware_tier"] == 2
-    assert sent["proficiency_levels"] == ["A1", "A2"]
-    assert sent["layer"] == "L1"
-    assert "module" not in sent
+    (asked,) = requests
+    assert asked["hardware_tier"] == 2
+    assert asked["proficiency_levels"] == ["A1", "A2"]
+    assert asked["layer"] == "L1"
+    assert "module" not in asked
 
 
 def test_conversations_are_listed_resumed_and_deleted(page: Page) -> None:
@@ -224,7 +224,7 @@ def test_an_answer_can_be_rated(page: Page) -> None:
     votes: list[dict[str, Any]] = []
 
     def take(route: Route) -> None:
-        votes.append(route.request.post_data_json)
+        votes.append(sent(route.request))
         route.fulfill(status=204)
 
     page.route("**/feedback", take)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from asking import IN_THE_BOOK, NOT_IN_THE_BOOK, an_answer, answer_with, ask
+from asking import IN_THE_BOOK, NOT_IN_THE_BOOK, an_answer, answer_with, ask, sent
 from playwright.sync_api import Page, expect
 from serving import HostPages
 
@@ -64,7 +64,7 @@ def test_asks_about_what_the_reader_marked(host: Page) -> None:
     expect(host.locator(".marked")).to_contain_text("named channel")
     with host.expect_request("**/chat/stream") as asked:
         host.get_by_label("Your question").press("Enter")
-    assert asked.value.post_data_json["selected_text"].strip() == TEXT
+    assert sent(asked.value)["selected_text"].strip() == TEXT
     assert len(asked.value.headers["x-askbook-reader"]) >= 32
     expect(host.locator(".answer")).to_contain_text("named channel")
 
@@ -80,7 +80,7 @@ def test_carries_the_sites_key_and_looks_as_it_is_told(host: Page) -> None:
     with host.expect_request("**/chat/stream") as asked:
         ask(host, IN_THE_BOOK)
     assert asked.value.headers["authorization"] == "Bearer ab_pub_1"
-    assert asked.value.post_data_json["book_id"] == "physical-ai-robotics"
+    assert sent(asked.value)["book_id"] == "physical-ai-robotics"
 
 
 @pytest.mark.parametrize("host", ["plain"], indirect=True)
@@ -110,3 +110,16 @@ def test_a_citation_of_the_same_site_opens_in_the_page(
     page.wait_for_url(f"{lesson}#part")
     expect(page.locator("#text")).to_have_text("The lesson.")
     expect(page.get_by_role("dialog")).to_be_visible()
+
+
+@pytest.mark.parametrize("host", ["plain"], indirect=True)
+def test_is_as_dark_as_the_site(host: Page) -> None:
+    panel = host.get_by_role("button", name="Ask this book")
+    background = "(button) => getComputedStyle(button).backgroundColor"
+    light = panel.evaluate(background)
+    host.evaluate("document.documentElement.style.colorScheme = 'dark'")
+    host.wait_for_function(
+        "(light) => getComputedStyle(document.documentElement.lastElementChild.shadowRoot"
+        ".querySelector('.launcher')).backgroundColor !== light",
+        arg=light,
+    )

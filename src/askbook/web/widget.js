@@ -46,11 +46,23 @@ function start() {
   turns.sessionId = state?.session ?? "";
   update();
   if (state?.isOpen) open({ focus: false });
+  if (!options.theme) followSite();
   let settling = 0;
   document.addEventListener("selectionchange", () => {
     clearTimeout(settling);
     settling = setTimeout(offerSelection, SETTLED);
   });
+}
+
+/** As dark as the site, where it says so itself; else as the system. */
+function followSite() {
+  const follow = () => {
+    const scheme = getComputedStyle(document.body).colorScheme;
+    parts.host.dataset.theme = ["light", "dark"].includes(scheme) ? scheme : "";
+  };
+  const observer = new MutationObserver(follow);
+  for (const element of [document.documentElement, document.body]) observer.observe(element, { attributes: true });
+  follow();
 }
 
 /** Everything that is seen, made once. */
@@ -108,7 +120,7 @@ function build() {
   const send = addIconButton(form, SEND, "Send", () => (turns.running ? turns.stop() : submit()));
   send.classList.add("send");
   document.documentElement.appendChild(host);
-  return { launcher, ask, panel, scroller, welcome, log, live, marked, quote, field, send };
+  return { host, launcher, ask, panel, scroller, welcome, log, live, marked, quote, field, send };
 }
 
 function update() {
