@@ -360,3 +360,20 @@ def test_works_behind_a_path_prefix(watched: Callable[[str], Page], server: str)
     expect(lesson.locator("mark").first).to_be_in_viewport()
     lesson.get_by_role("link", name="Back to chat").click()
     lesson.wait_for_url(f"{server}{PREFIX}/")
+
+
+def test_works_where_the_browser_keeps_nothing(
+    watched: Callable[[str], Page], context: BrowserContext, server: str
+) -> None:
+    context.add_init_script(
+        "for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name,"
+        " {get: () => { throw new DOMException('closed', 'SecurityError'); }})"
+    )
+    page = watched(f"{server}/")
+    answer_with(page, {"message": "A key is needed."}, 401)
+    ask(page, "q")
+    requests = answer_with(page, an_answer())
+    page.locator("#key").fill("ab_secret")
+    page.keyboard.press("Enter")
+    expect(page.locator(".badge")).to_have_count(1)
+    assert requests[0]["headers"]["authorization"] == "Bearer ab_secret"

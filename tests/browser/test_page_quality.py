@@ -146,3 +146,24 @@ def test_a_very_long_conversation_scrolls_smoothly(page: Page) -> None:
     assert frames["moved"] > 5000
     assert frames["drawn"] <= LONG_TURNS / 5
     assert frames["median"] < 100
+
+
+def test_everybody_can_read_the_authors_page_and_the_widget(
+    watched: Callable[[str], Page], server: str, axe: str
+) -> None:
+    author = watched(f"{server}/author")
+    expect(author.locator("#books .card")).to_have_count(1)
+    expect(author.locator("#evaluation")).not_to_be_empty()
+    assert violations(author, axe) == []
+    site = f"{server}/a-page"
+    markup = "<!doctype html><html lang=en><title>Site</title><main><h1>Site</h1></main><script src=/widget.js></script>"
+    author.route(site, lambda route: route.fulfill(content_type="text/html", body=markup))
+    author.goto(site)
+    for scheme in ("light", "dark"):
+        author.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        author.evaluate("document.documentElement.style.colorScheme = ''")
+        assert violations(author, axe) == []
+        author.get_by_role("button", name="Ask this book").click()
+        ask(author, IN_THE_BOOK if scheme == "light" else NOT_IN_THE_BOOK)
+        assert violations(author, axe) == []
+        author.keyboard.press("Escape")

@@ -140,7 +140,7 @@ function showActions(meta, card, answer, actions) {
       await actions.rate(rating, comment);
     } catch (error) {
       const isKnown = ![404, 405].includes(error.status);
-      append(thanks, "p", "", isKnown ? "Your rating could not be kept. Try again later." : "This server keeps no ratings.");
+      append(thanks, "p", "", isKnown ? "Your rating could not be kept." : "This server keeps no ratings.");
       return;
     }
     up.setAttribute("aria-pressed", String(rating === "up"));

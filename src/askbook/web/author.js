@@ -6,7 +6,7 @@ import { addButton, append, recall, remember } from "./dom.js";
 const KEY = "askbook.key";
 const byId = (id) => document.getElementById(id);
 const server = new Server(new URL("../", import.meta.url), () => {
-  const key = recall(localStorage, KEY);
+  const key = recall("localStorage", KEY);
   return key ? { Authorization: `Bearer ${key}` } : {};
 });
 /** The job cards by job, so that progress finds its place. */
@@ -14,7 +14,7 @@ const cards = new Map();
 
 byId("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  remember(localStorage, KEY, byId("key").value.trim());
+  remember("localStorage", KEY, byId("key").value.trim());
   byId("key").value = "";
   load();
 });
@@ -202,7 +202,7 @@ async function showEvaluation() {
     // A link would carry no key.
     const page = URL.createObjectURL(await report.blob());
     const link = append(byId("evaluation"), "a", "", "Open the report");
-    link.href = recall(localStorage, KEY) ? page : server.url("evaluation");
+    link.href = recall("localStorage", KEY) ? page : server.url("evaluation");
     link.target = "_blank";
   } catch (error) {
     append(byId("evaluation"), "p", "note", `${error.message} ${error.suggestion ?? ""}`);

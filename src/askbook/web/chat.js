@@ -18,7 +18,7 @@ let bookId = "";
 let afterKey = null;
 
 const server = new Server(new URL("../", import.meta.url), () => {
-  const key = recall(localStorage, KEY);
+  const key = recall("localStorage", KEY);
   return key ? { Authorization: `Bearer ${key}` } : {};
 });
 const profile = new Profile(updatePage);
@@ -90,7 +90,7 @@ async function load() {
     if (error.status === 401) return askForKey(load);
     return greet(error.message, error.suggestion ?? "");
   }
-  const session = recall(sessionStorage, SESSION);
+  const session = recall("sessionStorage", SESSION);
   await Promise.all([past.load(), session ? resume(session) : null]);
 }
 
@@ -102,7 +102,7 @@ function showBooks(preferred) {
   if (books.length === 0) {
     return greet("There is no book here yet", "Add one on the server with: askbook ingest PATH");
   }
-  const kept = recall(sessionStorage, "askbook.book");
+  const kept = recall("sessionStorage", "askbook.book");
   const known = [kept, preferred].find((id) => books.some((book) => book.book_id === id));
   chooseBook(known ?? books[0].book_id);
 }
@@ -111,7 +111,7 @@ function showBooks(preferred) {
 function chooseBook(id) {
   const book = books.find((candidate) => candidate.book_id === id);
   bookId = book?.book_id ?? "";
-  remember(sessionStorage, "askbook.book", bookId);
+  remember("sessionStorage", "askbook.book", bookId);
   byId("book").value = bookId;
   byId("book").hidden = books.length < 2;
   byId("book-title").textContent = book?.title ?? "Ask the book";
@@ -155,12 +155,12 @@ async function resume(id, all = false) {
     if (!all) byId("log").lastElementChild?.scrollIntoView({ block: "end" });
   } catch (error) {
     if (error.status === 401) return askForKey(() => resume(id, all));
-    remember(sessionStorage, SESSION, null);
+    remember("sessionStorage", SESSION, null);
   }
 }
 
 function keepSession() {
-  remember(sessionStorage, SESSION, turns.sessionId || null);
+  remember("sessionStorage", SESSION, turns.sessionId || null);
   past.current = turns.sessionId;
   past.load();
 }
@@ -169,7 +169,7 @@ function startOver() {
   panel.close();
   turns.clear();
   byId("earlier").hidden = true;
-  remember(sessionStorage, SESSION, null);
+  remember("sessionStorage", SESSION, null);
   past.mark("");
   updateComposer();
   byId("question").focus();
@@ -233,7 +233,7 @@ function askForKey(next) {
 
 async function useKey(event) {
   event.preventDefault();
-  remember(localStorage, KEY, byId("key").value.trim());
+  remember("localStorage", KEY, byId("key").value.trim());
   byId("key").value = "";
   byId("key-form").hidden = true;
   byId("question").focus();
@@ -253,7 +253,7 @@ function isDark() {
 function changeTheme() {
   const theme = isDark() ? "light" : "dark";
   document.documentElement.dataset.theme = theme;
-  remember(localStorage, "askbook.theme", theme);
+  remember("localStorage", "askbook.theme", theme);
   showTheme();
 }
 

@@ -1,6 +1,7 @@
 /** Elements, and the one place that inserts HTML: the server sanitised it. */
 
 const policy = makePolicy();
+const memory = new Map();
 
 export function append(parent, tag, className = "", text = "") {
   const element = document.createElement(tag);
@@ -53,21 +54,22 @@ export async function copyText(text) {
   }
 }
 
-/** What a storage area remembers; none where the browser keeps nothing. */
+/** What was kept under a name, in the browser's `area` or, where that is closed, in this page. */
 export function recall(area, name) {
   try {
-    return JSON.parse(area?.getItem(name) ?? "null");
+    return JSON.parse(window[area].getItem(name));
   } catch {
-    return null;
+    return memory.get(name) ?? null;
   }
 }
 
 export function remember(area, name, value) {
+  memory.set(name, value);
   try {
-    if (value === null) area?.removeItem(name);
-    else area?.setItem(name, JSON.stringify(value));
+    if (value === null) window[area].removeItem(name);
+    else window[area].setItem(name, JSON.stringify(value));
   } catch {
-    // A full or forbidden store costs what is remembered, nothing else.
+    // A full or forbidden store costs what a reload would find, nothing else.
   }
 }
 

@@ -18,7 +18,7 @@ export class Profile {
   show(bookId, choices) {
     this.bookId = bookId;
     this.choices = choices ?? { modules: [], hardware_tiers: [], proficiency_levels: [], layers: [] };
-    this.chosen = recall(localStorage, `askbook.reader.${bookId}`) ?? {};
+    this.chosen = recall("localStorage", `askbook.reader.${bookId}`) ?? {};
     byId("choices").replaceChildren();
     const { modules, hardware_tiers: tiers, proficiency_levels: levels, layers } = this.choices;
     this.add("module", "Module", "All modules", modules.map(({ name, title }) => [name, title]));
@@ -54,7 +54,7 @@ export class Profile {
 
   choose(chosen) {
     this.chosen = chosen;
-    remember(localStorage, `askbook.reader.${this.bookId}`, chosen);
+    remember("localStorage", `askbook.reader.${this.bookId}`, chosen);
     this.say();
     this.changed();
   }

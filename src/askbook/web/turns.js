@@ -7,6 +7,7 @@ import { append } from "./dom.js";
 const STATES = { retrieving: "Looking in the book…", generating: "Writing, and checking every sentence…" };
 
 export class Turns {
+  /** `around` is the page: where turns are shown and said, what is sent along, and who is told what happens. */
   constructor(around) {
     this.around = around;
     this.sessionId = "";

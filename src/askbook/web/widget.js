@@ -36,13 +36,11 @@ const turns = new Turns({
 });
 /** What the reader marked on the page, to be asked about. */
 let selection = "";
-/** Kept here too, for browsers that keep nothing. */
-let token = null;
 
 start();
 
 function start() {
-  const state = recall(storage("sessionStorage"), STATE);
+  const state = recall("sessionStorage", STATE);
   turns.sessionId = state?.session ?? "";
   update();
   if (state?.isOpen) open({ focus: false });
@@ -177,7 +175,7 @@ function startOver() {
 
 /** So that the conversation goes on when a citation leads to another page of the site. */
 function keep() {
-  remember(storage("sessionStorage"), STATE, { session: turns.sessionId, isOpen: !parts.panel.hidden });
+  remember("sessionStorage", STATE, { session: turns.sessionId, isOpen: !parts.panel.hidden });
 }
 
 /** A place on this site opens in this page, any other beside it. */
@@ -221,19 +219,10 @@ function mark(text) {
 
 /** A random word of this browser's own, no cookie: conversations belong to whoever holds it. */
 function readerToken() {
-  const known = recall(storage("localStorage"), READER) ?? token;
+  const known = recall("localStorage", READER);
   if (typeof known === "string" && known.length >= 32) return known;
   const bytes = crypto.getRandomValues(new Uint8Array(32));
-  token = btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-  remember(storage("localStorage"), READER, token);
+  const token = btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  remember("localStorage", READER, token);
   return token;
-}
-
-/** Where a browser keeps nothing, even to look is refused. */
-function storage(name) {
-  try {
-    return window[name];
-  } catch {
-    return null;
-  }
 }
