@@ -1,6 +1,7 @@
-"""A hostile book and a hostile model: nothing they say runs, leads astray or breaks the page."""
+"""With a language model: it is stopped when the reader stops, and neither it nor a hostile book can do harm."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -53,20 +54,21 @@ ANSWER = (
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[str]:
-    """A server with a hostile book, answering through a hostile model."""
+def modelled(
+    tmp_path_factory: pytest.TempPathFactory, browser: Browser
+) -> Iterator[tuple[str, ChatServer]]:
+    """A server with a hostile book, and the model that it answers with."""
     folder = tmp_path_factory.mktemp("hostile")
     book = folder / "book"
     book.mkdir()
     (book / "gearbox.md").write_text(LESSON, encoding="utf-8")
     with ChatServer() as model:
-        model.respond = lambda _request: Say(ANSWER)
         settings = load_settings(
-            data_dir=folder / "data", openai_base_url=model.url, openai_model="hostile"
+            data_dir=folder / "data", openai_base_url=model.url, openai_model="local"
         )
         _apart(lambda: _ingest(book, settings))
         with Product(settings) as product:
-            yield product.url
+            yield product.url, model
 
 
 def _ingest(book: Path, settings: Any) -> None:
@@ -90,9 +92,11 @@ def _apart(work: Callable[[], None]) -> None:
 
 
 def test_nothing_hostile_runs_or_breaks_the_page(
-    watched: Callable[[str], Page], hostile: str
+    watched: Callable[[str], Page], modelled: tuple[str, ChatServer]
 ) -> None:
-    page = watched(f"{hostile}/")
+    server, model = modelled
+    model.respond = lambda _request: Say(ANSWER)
+    page = watched(f"{server}/")
     page.set_viewport_size({"width": 390, "height": 800})
     ask(page, "What is the gearbox ratio of the rover?")
     expect(page.locator(".prose")).to_contain_text("twelve to one")
@@ -102,7 +106,7 @@ def test_nothing_hostile_runs_or_breaks_the_page(
     check_harmless(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
-    page.goto(f"{hostile}/read/book/gearbox.md")
+    page.goto(f"{server}/read/book/gearbox.md")
     expect(page.locator("main")).to_contain_text("twelve to one")
     check_harmless(page)
 
@@ -129,3 +133,27 @@ def check_harmless(page: Page) -> None:
         "(all) => all.flatMap((e) => [...e.attributes]).filter((a) => a.name.startsWith('on')).length"
     )
     assert handlers == 0
+
+
+def test_stopping_ends_the_models_work(
+    watched: Callable[[str], Page], modelled: tuple[str, ChatServer]
+) -> None:
+    server, model = modelled
+    said = "The gearbox ratio of the rover is twelve to one. [1]\n\n"
+    model.respond = lambda _request: Say(said + "The gearbox " * 500, pace=0.1)
+    page = watched(f"{server}/")
+    page.get_by_label("Your question").fill("What is the gearbox ratio of the rover?")
+    page.keyboard.press("Enter")
+    expect(page.locator(".prose")).to_contain_text("twelve to one")
+    expect(page.locator(".progress")).to_be_visible()
+    left = model.left
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".stopped")).to_be_visible()
+    expect(page.locator(".prose")).to_contain_text("twelve to one")
+    deadline = time.monotonic() + 20
+    while model.left == left and time.monotonic() < deadline:
+        page.wait_for_timeout(50)
+    assert model.left == left + 1
+    page.reload()
+    expect(page.locator(".example, #welcome-title").first).to_be_visible()
+    expect(page.locator(".turn")).to_have_count(0)
