@@ -43,9 +43,9 @@ def main() -> int:
     arguments = _arguments()
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder) / "site"
-        _copy(arguments.book, site, generate=arguments.generate)
-        _install(site, arguments.modules, dict(pin.split("=", 1) for pin in arguments.override))
-        _run(["npx", "--no-install", "docusaurus", "build"], site)
+        copy_book(arguments.book, site, generate=arguments.generate)
+        install(site, arguments.modules, dict(pin.split("=", 1) for pin in arguments.override))
+        run(["npx", "--no-install", "docusaurus", "build"], site)
         checked, missing = _check(open_reader(site), site / "build")
     print(f"{checked} addresses checked, {len(missing)} missing")
     for line in missing:
@@ -62,7 +62,7 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _copy(book: Path, site: Path, *, generate: bool) -> None:
+def copy_book(book: Path, site: Path, *, generate: bool) -> None:
     ignored = shutil.ignore_patterns("node_modules", "build", ".docusaurus", "formats")
     if generate:
         shutil.copytree(book / "docs", site / "docs", ignore=ignored)
@@ -73,7 +73,7 @@ def _copy(book: Path, site: Path, *, generate: bool) -> None:
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-def _install(site: Path, modules: Path | None, pins: dict[str, str]) -> None:
+def install(site: Path, modules: Path | None, pins: dict[str, str]) -> None:
     if modules is not None:
         (site / "node_modules").symlink_to(modules.resolve())
         return
@@ -85,10 +85,10 @@ def _install(site: Path, modules: Path | None, pins: dict[str, str]) -> None:
     if pins:
         package["overrides"] = pins
     manifest.write_text(json.dumps(package), encoding="utf-8")
-    _run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"], site)
+    run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"], site)
 
 
-def _run(command: Sequence[str], folder: Path) -> None:
+def run(command: Sequence[str], folder: Path) -> None:
     result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if result.returncode:
         sys.exit(f"{' '.join(command)} failed:\n{result.stdout[-4000:]}{result.stderr[-4000:]}")

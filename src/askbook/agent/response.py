@@ -51,6 +51,8 @@ class AgentResponse:
     total_time_ms: float = 0.0
     error: str | None = None
     info: tuple[str, ...] = ()
+    nearest: tuple[Citation, ...] = ()
+    """Of a declined question: where the book comes nearest, though it does not answer there."""
     created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def __post_init__(self) -> None:
@@ -70,6 +72,17 @@ class AgentResponse:
     @property
     def should_answer(self) -> bool:
         return self.metrics.should_answer
+
+    @property
+    def evidence(self) -> dict[str, Any]:
+        """What the answer rests on, as JSON, to be shown with it again."""
+        return {
+            "citations": [asdict(citation) for citation in self.citations],
+            "nearest": [asdict(place) for place in self.nearest],
+            "confidence_level": self.confidence_level,
+            "should_answer": self.should_answer,
+            "reason": self.metrics.reason,
+        }
 
     def format_with_sources(self) -> str:
         """The answer with its sources below, as plain text."""
@@ -96,6 +109,7 @@ class AgentResponse:
             "metrics": self.metrics.to_json(),
             "state": self.state,
             "info": list(self.info),
+            "nearest": [asdict(place) for place in self.nearest],
             "error": self.error,
             "created_at": self.created_at.isoformat(),
         }

@@ -30,8 +30,15 @@ _bearer = HTTPBearer(
 )
 
 
-def running_askbook(request: Request) -> Askbook:
+# What FastAPI calls itself is async: it would send plain functions to another thread.
+
+
+async def running_askbook(request: Request) -> Askbook:
     return request.app.state.askbook
+
+
+async def _caller(request: Request) -> Grant:
+    return caller_of(request)
 
 
 def caller_of(request: Request) -> Grant:
@@ -43,10 +50,10 @@ def caller_of(request: Request) -> Grant:
 
 
 Running = Annotated[Askbook, Depends(running_askbook)]
-Caller = Annotated[Grant, Depends(caller_of)]
+Caller = Annotated[Grant, Depends(_caller)]
 
 
-def session_owner(
+async def session_owner(
     caller: Caller,
     _reader: Annotated[
         str | None,
@@ -77,7 +84,7 @@ Owner = Annotated[str, Depends(session_owner)]
 def Requires(scope: KeyScope) -> Any:  # noqa: N802  # reads as what it stands beside: Depends
     """Let through only callers whose keys were made for this: read, chat or admin."""
 
-    def check(
+    async def check(
         caller: Caller,
         _shown: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)] = None,
     ) -> None:

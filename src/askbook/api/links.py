@@ -11,6 +11,8 @@ from askbook.agent.events import SentenceVerified, SourcesFound
 from askbook.agent.response import Citation
 from askbook.api.identity import READING
 from askbook.chat import TurnEnded, TurnEvent
+from askbook.conversations import History
+from askbook.retrieval.history import Message
 
 
 def signed(url: str, caller: Grant) -> str:
@@ -34,16 +36,48 @@ async def signed_turn(turn: AsyncGenerator[TurnEvent], caller: Grant) -> AsyncGe
 
 def _signed_event(event: TurnEvent, caller: Grant) -> TurnEvent:
     if isinstance(event, SourcesFound):
-        return replace(event, sources=_signed_citations(event.sources, caller))
+        return replace(event, sources=signed_citations(event.sources, caller))
     if isinstance(event, SentenceVerified):
-        return replace(event, citations=_signed_citations(event.citations, caller))
+        return replace(event, citations=signed_citations(event.citations, caller))
     if isinstance(event, TurnEnded):
-        citations = _signed_citations(event.response.citations, caller)
-        return replace(event, response=replace(event.response, citations=citations))
+        response = event.response
+        return replace(
+            event,
+            response=replace(
+                response,
+                citations=signed_citations(response.citations, caller),
+                nearest=signed_citations(response.nearest, caller),
+            ),
+        )
     return event
 
 
-def _signed_citations(citations: Iterable[Citation], caller: Grant) -> tuple[Citation, ...]:
+def signed_history(history: History, caller: Grant) -> History:
+    """What was said, with links that the caller's browser can open now; kept ones have none."""
+    return replace(
+        history,
+        earlier=tuple(_signed_message(message, caller) for message in history.earlier),
+        messages=tuple(_signed_message(message, caller) for message in history.messages),
+    )
+
+
+def _signed_message(message: Message, caller: Grant) -> Message:
+    if not message.evidence:
+        return message
+    evidence = dict(message.evidence)
+    for name in ("citations", "nearest"):
+        evidence[name] = [
+            {
+                **place,
+                "url": signed(place["url"], caller),
+                "page_url": signed(place["page_url"], caller),
+            }
+            for place in evidence.get(name, ())
+        ]
+    return replace(message, evidence=evidence)
+
+
+def signed_citations(citations: Iterable[Citation], caller: Grant) -> tuple[Citation, ...]:
     return tuple(
         replace(c, url=signed(c.url, caller), page_url=signed(c.page_url, caller))
         for c in citations

@@ -15,7 +15,7 @@ MAX_BODY = 1_000_000
 _SECURITY = {
     "Content-Security-Policy": (
         "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; "
-        "form-action 'self'"
+        "form-action 'self'; require-trusted-types-for 'script'; trusted-types askbook"
     ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",

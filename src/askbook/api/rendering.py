@@ -8,7 +8,7 @@ into our own tags afterwards. A book can therefore set no id, class, style or sc
 import html
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
 import nh3
@@ -41,7 +41,7 @@ class Highlight:
 
 @dataclass(frozen=True, slots=True)
 class LessonPage:
-    """All that the reading page shows; `chunks` are (id, Markdown) in lesson order."""
+    """All that the reading page shows; `chunks` are (id, Markdown) in lesson order, `root` leads to the chat page."""
 
     book_title: str
     page_title: str
@@ -50,6 +50,7 @@ class LessonPage:
     chunks: tuple[tuple[str, str], ...]
     headings: tuple[Heading, ...] = ()
     highlight: Highlight | None = None
+    root: str = "/"
 
 
 def render_lesson(page: LessonPage) -> str:
@@ -64,16 +65,17 @@ def render_lesson(page: LessonPage) -> str:
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
 <title>{title} · {book}</title>
-<link rel="icon" href="/assets/favicon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/assets/read.css">
-<script type="module" src="/assets/read.js"></script>
+<link rel="icon" href="{page.root}assets/favicon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="{page.root}assets/tokens.css">
+<link rel="stylesheet" href="{page.root}assets/read.css">
+<script src="{page.root}assets/theme.js"></script>
+<script type="module" src="{page.root}assets/read.js"></script>
 </head>
 <body>
 <header class="bar">
-<a class="back" href="/">Back to chat</a>
+<a class="back" href="{page.root}">Back to chat</a>
 <span class="book">{book}</span>
 {_site_link(page.site_url)}</header>
 <main>
@@ -100,6 +102,17 @@ def _site_link(url: str | None) -> str:
     return f'<a class="site" href="{link}" rel="noopener noreferrer">Original page</a>\n'
 
 
+def render_passage(page: LessonPage) -> tuple[str, bool]:
+    """The lesson alone, to stand inside another page, and whether the cited passage is in it.
+
+    It carries no anchors: they would mix with the ids of the page around it.
+    """
+    body = _render_body(replace(page, headings=()))
+    heading = "" if body.opens_with_title else f"<h1>{html.escape(page.page_title)}</h1>\n"
+    markup = re.sub("<(pre|table)>", r'<\1 tabindex="0">', heading + body.markup)
+    return markup, body.is_highlighted
+
+
 @dataclass(frozen=True, slots=True)
 class _Body:
     markup: str
@@ -120,7 +133,7 @@ def _render_body(page: LessonPage) -> _Body:
     for marked, cited, keeps_raw_html in attempts:
         writer = Writer(markdown.encode(), marked, cited, keeps_raw_html)
         written = writer.write(markdown)
-        cleaned = _sanitise(written, page.headings)
+        cleaned = sanitise(written, frozenset(heading.anchor for heading in page.headings))
         if (not marked or MARK_OPEN in written) and _survived(written, cleaned):
             break
     return _Body(
@@ -148,8 +161,8 @@ def _locate(
     return _BETWEEN.join(texts), quote, chunk
 
 
-def _sanitise(markup: str, headings: Sequence[Heading]) -> str:
-    anchors = {heading.anchor for heading in headings}
+def sanitise(markup: str, anchors: frozenset[str]) -> str:
+    """What a page may show of `markup`: no script, style, class or id, no address but of the web and `anchors`."""
 
     def keep_own_anchors(url: str) -> str | None:
         return url if url.startswith("#") and unquote(url[1:]) in anchors else None

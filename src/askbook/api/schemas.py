@@ -1,12 +1,14 @@
 """Request and response bodies. What enters is validated here, once."""
 
 import json
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from askbook.agent.response import DISPLAY_LENGTH, AgentResponse, Citation
+from askbook.api.answers import render_answer
 from askbook.book import Book, HardwareTier, ProficiencyLevel, TeachingLayer
 from askbook.bootstrap import Scope
 from askbook.chat.selection import MAX_SELECTION
@@ -16,9 +18,11 @@ from askbook.errors import InvalidInput
 from askbook.retrieval.confidence import ConfidenceLevel
 from askbook.retrieval.query import SearchMode, SearchResult
 from askbook.storage.conversations import ConversationThread
+from askbook.storage.rows import Choices
 
 METADATA_LENGTH = 10_000
 METADATA_DEPTH = 8
+TITLE_LENGTH = 100
 
 
 class _Body(BaseModel):
@@ -41,6 +45,7 @@ class ChatRequest(_Body):
     layer: TeachingLayer | None = None
     selected_text: str | None = Field(None, min_length=1, max_length=MAX_SELECTION)
     metadata: dict[str, Any] = Field(default_factory=dict, max_length=MAX_METADATA)
+    html: bool = Field(False, description="Give the answer also as sanitised HTML.")
 
     @field_validator("message")
     @classmethod
@@ -191,9 +196,11 @@ class ChatResponse(BaseModel):
     metrics: dict[str, Any]
     timings: Timings
     info: list[str]
+    nearest: list[CitationBody]
+    html: str | None = None
 
     @classmethod
-    def of(cls, answer: AgentResponse, session_id: str) -> "ChatResponse":
+    def of(cls, answer: AgentResponse, session_id: str, *, html: bool = False) -> "ChatResponse":
         urls = {citation.chunk_id: citation.url for citation in answer.citations}
         return cls(
             response=answer.answer,
@@ -215,25 +222,38 @@ class ChatResponse(BaseModel):
                 total_time_ms=answer.total_time_ms,
             ),
             info=list(answer.info),
+            nearest=[CitationBody.of(place) for place in answer.nearest],
+            html=render_answer(answer.answer, answer.citations) if html else None,
         )
 
 
 class MessageBody(BaseModel):
-    """What was said; `confidence` is that of an answer."""
+    """What was said; of an answer also its confidence and what it rests on."""
 
     role: str
     content: str
     timestamp: str
     confidence: float | None
+    confidence_level: ConfidenceLevel | None = None
+    should_answer: bool | None = None
+    reason: str | None = None
+    citations: list[CitationBody] = []
+    nearest: list[CitationBody] = []
+    html: str | None = None
 
     @classmethod
-    def of(cls, message: Message) -> "MessageBody":
-        return cls(
+    def of(cls, message: Message, *, html: bool = False) -> "MessageBody":
+        body = cls(
             role=message.role,
             content=message.content,
             timestamp=iso(message.timestamp),
             confidence=message.confidence,
+            **(message.evidence or {}),
         )
+        if html and message.role == "assistant":
+            citations = [Citation(**citation.model_dump()) for citation in body.citations]
+            body.html = render_answer(message.content, citations)
+        return body
 
 
 class RetrievalBody(BaseModel):
@@ -258,6 +278,7 @@ class SessionInfo(BaseModel):
 
     session_id: str
     book_id: str
+    title: str
     turn_count: int
     topic_summary: str | None
     metadata: dict[str, Any]
@@ -278,14 +299,23 @@ class SessionHistory(SessionInfo):
     retrieval_history: list[RetrievalBody]
 
     @classmethod
-    def of_history(cls, history: History) -> "SessionHistory":
+    def of_history(cls, history: History, *, html: bool = False) -> "SessionHistory":
         spoken = (*history.earlier, *history.messages)
         return cls(
             **_session(history.thread),
-            messages=[MessageBody.of(message) for message in spoken],
+            messages=[MessageBody.of(message, html=html) for message in spoken],
             archived_count=history.archived_count,
             retrieval_history=[RetrievalBody.of(r) for r in history.retrieval_history],
         )
+
+
+class ReaderChoices(BaseModel):
+    """What a reader can choose between: the values that the lessons of the book have."""
+
+    modules: list[dict[str, str]] = Field(examples=[[{"name": "ros2", "title": "ROS 2"}]])
+    hardware_tiers: list[HardwareTier]
+    proficiency_levels: list[ProficiencyLevel]
+    layers: list[TeachingLayer]
 
 
 class BookInfo(BaseModel):
@@ -296,9 +326,13 @@ class BookInfo(BaseModel):
     calibration: str
     modules: list[str]
     examples: list[str]
+    reader_tier: HardwareTier | None
+    choices: ReaderChoices
 
     @classmethod
-    def of(cls, book: Book, lessons: int, chunks: int, calibration: str) -> "BookInfo":
+    def of(
+        cls, book: Book, lessons: int, chunks: int, calibration: str, choices: Choices
+    ) -> "BookInfo":
         return cls(
             book_id=book.book_id,
             title=book.title,
@@ -307,7 +341,14 @@ class BookInfo(BaseModel):
             calibration=calibration,
             modules=[module.name for module in book.modules],
             examples=list(book.examples),
+            reader_tier=book.reader_tier,
+            choices=ReaderChoices.model_validate(asdict(choices)),
         )
+
+
+class Suggested(BaseModel):
+    book_id: str
+    questions: list[str]
 
 
 class Info(BaseModel):
@@ -332,6 +373,7 @@ def _session(thread: ConversationThread) -> dict[str, Any]:
     return {
         "session_id": thread.thread_id,
         "book_id": thread.book_id,
+        "title": _title(thread),
         "turn_count": thread.turn_count,
         "topic_summary": thread.topic_summary,
         "metadata": dict(thread.metadata),
@@ -339,6 +381,12 @@ def _session(thread: ConversationThread) -> dict[str, Any]:
         "updated_at": iso(thread.updated_at),
         "archived_at": iso(thread.archived_at) if thread.archived_at else None,
     }
+
+
+def _title(thread: ConversationThread) -> str:
+    """What a list of conversations shows: what it is about, else how it began."""
+    first = next((str(m["content"]) for m in thread.messages if m["role"] == "user"), "")
+    return " ".join((thread.topic_summary or first).split())[:TITLE_LENGTH]
 
 
 def _is_deep(value: Any, room: int) -> bool:

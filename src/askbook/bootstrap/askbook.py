@@ -28,6 +28,7 @@ from askbook.bootstrap.parts import (
     worker_id,
 )
 from askbook.bootstrap.scope import Scope, choose_book, query_for
+from askbook.bootstrap.suggesting import Suggestions
 from askbook.chat import ChatTurns, TurnEnded, TurnEvent, response_of
 from askbook.config import Settings, load_settings
 from askbook.conversations import LOCAL, Conversations, Retrieval
@@ -135,6 +136,7 @@ class Askbook:
             partial(calibration_for, fingerprint=str(fingerprint)),
             self.tutor,
         )
+        self.suggestions = Suggestions(self.library, self.turns, self.settings)
         return self
 
     async def __aexit__(
@@ -332,6 +334,7 @@ class Askbook:
                             book_id=response.book_id,
                             confidence=response.confidence,
                             retrievals=(retrieval,),
+                            evidence=response.evidence,
                         )
                     yield event
 

@@ -12,7 +12,7 @@ from askbook.agent.extractive import MODEL
 from askbook.agent.prompting import Asked
 from askbook.agent.response import AgentResponse, Citation, cite
 from askbook.agent.rewriting import Rewriting
-from askbook.book import Book
+from askbook.book import Book, DocumentChunk
 from askbook.chat.elsewhere import covered_elsewhere
 from askbook.chat.language import NOTE as FOREIGN
 from askbook.chat.language import is_foreign
@@ -37,6 +37,8 @@ from askbook.retrieval.query import MAX_QUESTION, SearchQuery, SearchResult
 from askbook.retrieval.search import Searcher
 
 LONGEST_QUOTE = 900
+NEAREST = 3
+"""Lessons a declined reader is pointed to."""
 
 
 class Answerer(Protocol):
@@ -141,6 +143,9 @@ class ChatTurns:
                 metrics = replace(metrics, reason=f"{metrics.reason} {hint}")
             said = f"{NOT_MARKED_HERE} {book.refusal}" if foreign else book.refusal
             response = work.declined(context, metrics, self.model_name, said)
+            if foreign:
+                # What "explain this" comes near to is no help for a text from elsewhere.
+                response = replace(response, nearest=())
             nearest = next(iter(context.results), None)
             yield TurnEnded(
                 response,
@@ -260,6 +265,10 @@ class ChatTurns:
             )
         return context, metrics, marked
 
+    async def assess(self, query: SearchQuery) -> ConfidenceMetrics:
+        """How far the book answers a question, without answering it."""
+        return self._assessed(await self._searcher.search(query))
+
     def _assessed(self, context: RetrievalContext) -> ConfidenceMetrics:
         """How far to trust a retrieval, by what it was made from: the judge may have been out of order."""
         return assess(context, self._confidence, self._calibration(context))
@@ -356,7 +365,17 @@ class _Work:
             retrieval_time_ms=context.query_time_ms,
             total_time_ms=(time.perf_counter() - self.started) * 1000,
             info=context.info,
+            nearest=_nearest(context, self.book),
         )
+
+
+def _nearest(context: RetrievalContext, book: Book) -> tuple[Citation, ...]:
+    """The lessons that came nearest, each once and without its words: they do not answer."""
+    lessons: dict[str, DocumentChunk] = {}
+    for result in context.results:
+        lessons.setdefault(result.chunk.metadata.parent_doc_id, result.chunk)
+    best = list(lessons.values())[:NEAREST]
+    return tuple(cite(book, chunk, n, 0, 0) for n, chunk in enumerate(best, 1))
 
 
 def _merged(

@@ -147,6 +147,7 @@ class Dialogue:
         book_id: str,
         confidence: float,
         retrievals: tuple[Retrieval, ...] = (),
+        evidence: Mapping[str, Any] | None = None,
     ) -> bool:
         """Keep a question and its answer, both or none; false when the session was deleted meanwhile."""
         answered = Message(
@@ -154,6 +155,7 @@ class Dialogue:
             content=answer,
             timestamp=self._clock(),
             confidence=confidence,
+            evidence=evidence,
             tool_calls=tuple(map(retrieval_to_json, retrievals)),
         )
         thread = self.thread or ConversationThread(

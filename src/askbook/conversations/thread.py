@@ -109,6 +109,8 @@ def message_to_json(message: Message) -> dict[str, Any]:
         document["tool_calls"] = [dict(call) for call in message.tool_calls]
     if message.confidence is not None:
         document["confidence"] = message.confidence
+    if message.evidence is not None:
+        document["evidence"] = dict(message.evidence)
     return document
 
 
@@ -120,6 +122,7 @@ def message_from_json(document: Mapping[str, Any]) -> Message:
         timestamp=datetime.fromisoformat(document["timestamp"]),
         tool_calls=None if calls is None else tuple(calls),
         confidence=document.get("confidence"),
+        evidence=document.get("evidence"),
     )
 
 

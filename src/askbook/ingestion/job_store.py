@@ -1,6 +1,6 @@
 """The table of ingestion jobs: one unfinished job per book, and each written only by the worker that owns it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,6 +39,14 @@ class JobStore:
         """Jobs that still have something to do, oldest first, each with its owner."""
         book = [] if book_id is None else [ingestion_jobs.c.book_id == book_id]
         return await self._find(_UNFINISHED, *book)
+
+    async def newest(self, limit: int, books: Collection[str] | None = None) -> list[IngestionJob]:
+        """The last jobs, of these books or of all, also those that are over, the newest first."""
+        query = select(ingestion_jobs).order_by(ingestion_jobs.c.job_id.desc()).limit(limit)
+        if books is not None:
+            query = query.where(ingestion_jobs.c.book_id.in_(books))
+        async with self._engine.connect() as connection:
+            return [_job(row) for row in await connection.execute(query)]
 
     async def create(
         self, book_id: str, folder: Path, mode: IngestionMode

@@ -26,6 +26,8 @@ class Message:
     tool_call_id: str | None = None
     name: str | None = None
     confidence: float | None = None
+    evidence: Mapping[str, Any] | None = None
+    """What an answer rests on, as its reader was shown it; kept so that it can be shown again."""
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
@@ -40,6 +42,8 @@ class Message:
             raise InvalidInput(f"tool_call_id belongs to tool messages, not to {self.role}.")
         if self.confidence is not None and self.role != "assistant":
             raise InvalidInput(f"confidence belongs to assistant messages, not to {self.role}.")
+        if self.evidence is not None and self.role != "assistant":
+            raise InvalidInput(f"evidence belongs to assistant messages, not to {self.role}.")
 
 
 def newest_that_fit(

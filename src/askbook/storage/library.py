@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from askbook.book import DocumentChunk
 from askbook.storage.remembering import Remembered
 from askbook.storage.rows import (
+    Choices,
     ChunkRow,
     Mark,
     ShelvedBook,
@@ -215,6 +216,34 @@ class Library:
         )
         async with self._engine.connect() as connection:
             return [row.module for row in await connection.execute(query)]
+
+    async def choices(self, book_id: str) -> Choices:
+        """What a reader of a book can choose between."""
+        declared, place = lessons.c.declared, lessons.c.place
+        columns = (
+            lessons.c.module,
+            place["module_title"].as_string().label("title"),
+            declared["hardware_tier"].as_integer().label("tier"),
+            declared["proficiency_level"].as_string().label("level"),
+            declared["layer"].as_string().label("layer"),
+        )
+        query = (
+            select(*columns)
+            .where(lessons.c.book_id == book_id)
+            .group_by(*columns)
+            .order_by(func.min(lessons.c.position))
+        )
+        async with self._engine.connect() as connection:
+            rows = (await connection.execute(query)).all()
+        titles = {row.module: row.title or row.module for row in reversed(rows)}
+        return Choices(
+            modules=[
+                {"name": m, "title": titles[m]} for m in dict.fromkeys(r.module for r in rows)
+            ],
+            hardware_tiers=sorted({row.tier for row in rows}),
+            proficiency_levels=sorted({row.level for row in rows}),
+            layers=sorted({row.layer for row in rows}),
+        )
 
     async def totals(self, book_id: str) -> tuple[int, int]:
         """Lessons and chunks of a book."""

@@ -53,6 +53,16 @@ class ShelvedLesson:
     ingested_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The modules, tiers, levels and layers that the lessons of a book have, each in order."""
+
+    modules: list[dict[str, str]]
+    hardware_tiers: list[int]
+    proficiency_levels: list[str]
+    layers: list[str]
+
+
 class Mark(NamedTuple):
     """What decides whether a lesson's file is as it was last ingested."""
 

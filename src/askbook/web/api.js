@@ -1,25 +1,7 @@
-/**
- * The server's HTTP interface, as the chat page uses it.
- *
- * @typedef {{book_id: string, title: string, examples?: string[]}} Book
- * @typedef {{books: Book[], default_book: string | null}} Info
- * @typedef {{message: string, session_id?: string, book_id?: string}} Question
- * @typedef {{n: number, page_title: string, section_title: string | null, url: string, quote: string}} Citation
- * @typedef {{
- *   response: string, should_answer: boolean, session_id: string, state: string,
- *   confidence_level: "high" | "medium" | "low" | "insufficient",
- *   citations: Citation[], metrics: {reason?: string}
- * }} Answer
- */
-
-const KEY = "askbook.key";
+/** The server's HTTP interface: requests, events, and failures in words. */
 
 /** What went wrong, in words a reader can act on. */
 export class RequestError extends Error {
-  /**
-   * @param {string} message
-   * @param {{suggestion?: string, status?: number, retryAfter?: number}} [more]
-   */
   constructor(message, { suggestion = "", status = 0, retryAfter = 0 } = {}) {
     super(message);
     this.suggestion = suggestion;
@@ -28,74 +10,106 @@ export class RequestError extends Error {
   }
 }
 
-/** Keep the reader's access key for this tab. @param {string} key */
-export function rememberKey(key) {
-  sessionStorage.setItem(KEY, key);
-}
-
-/** The books on offer. @returns {Promise<Info>} */
-export async function fetchInfo() {
-  return readJson(await request("/info", {}));
-}
-
-/**
- * Ask a question. A streaming answer would call `onEvent` as it grows and resolve with the same
- * whole answer at its end.
- *
- * @param {Question} question
- * @param {{signal?: AbortSignal, onEvent?: (event: {type: string, data: unknown}) => void}} [options]
- * @returns {Promise<Answer>}
- */
-export async function ask(question, { signal } = {}) {
-  const response = await request("/chat/run", {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(question),
-    signal,
-  });
-  return readJson(response);
-}
-
-/**
- * @param {string} path
- * @param {RequestInit} options
- */
-async function request(path, options) {
-  const headers = new Headers(options.headers);
-  headers.set("Accept", "application/json");
-  const key = sessionStorage.getItem(KEY);
-  if (key) headers.set("Authorization", `Bearer ${key}`);
-
-  let response;
-  try {
-    response = await fetch(path, { ...options, headers });
-  } catch (error) {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new RequestError("The server cannot be reached.", {
-      suggestion: "Check that it is running and that you are connected, then try again.",
-    });
+export class Server {
+  constructor(base, headers = () => ({})) {
+    this.base = base;
+    this.headers = headers;
   }
-  if (!response.ok) throw await describeFailure(response);
-  return response;
+
+  /** An address of this server, behind whatever prefix it stands, or one of another site as it is. */
+  url(path) {
+    const [relative, base] = [path.replace(/^\/(?!\/)/, ""), this.base];
+    const url = URL.canParse(relative, base) ? new URL(relative, base) : null;
+    return url && /^https?:$/.test(url.protocol) ? url.href : "";
+  }
+
+  async request(path, { method = "GET", body, signal, accept = "application/json" } = {}) {
+    const headers = { Accept: accept, ...this.headers() };
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    const sent = body === undefined ? undefined : JSON.stringify(body);
+    let response;
+    try {
+      response = await fetch(this.url(path), { method, headers, body: sent, signal, credentials: "omit" });
+    } catch (error) {
+      throw signal?.aborted ? error : unreachable();
+    }
+    if (!response.ok) throw await describeFailure(response);
+    return response;
+  }
+
+  async json(path, options) {
+    const response = await this.request(path, options);
+    if (response.status === 204) return null;
+    try {
+      return await response.json();
+    } catch (error) {
+      throw options?.signal?.aborted ? error : cutShort();
+    }
+  }
+
+  /** Server-sent events as they come. */
+  async *events(path, options) {
+    const response = await this.request(path, { ...options, accept: "text/event-stream" });
+    const reader = response.body.getReader();
+    const decoder = new TextDecoder();
+    let waiting = "";
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return;
+        waiting = (waiting + decoder.decode(value, { stream: true })).replaceAll("\r\n", "\n");
+        const blocks = waiting.split("\n\n");
+        waiting = blocks.pop() ?? "";
+        for (const block of blocks) {
+          const event = readEvent(block);
+          if (event) yield event;
+        }
+      }
+    } catch (error) {
+      throw options?.signal?.aborted || error instanceof RequestError ? error : cutShort();
+    } finally {
+      reader.cancel().catch(() => {});
+    }
+  }
+
+  /** Ask a question; `onEvent` is told what happens until the whole answer is there. */
+  async ask(question, signal, onEvent) {
+    for await (const { type, data } of this.events("chat/stream", { method: "POST", body: question, signal })) {
+      if (type === "done") return { ...data, reason: data.metrics?.reason ?? "" };
+      if (type === "error") throw new RequestError(data.message, data);
+      onEvent(type, data);
+    }
+    throw cutShort();
+  }
 }
 
-/** @param {Response} response */
+function readEvent(block) {
+  const fields = { event: "message", data: "" };
+  for (const line of block.split("\n")) {
+    const [, name, value] = /^(event|data): ?(.*)$/.exec(line) ?? [];
+    if (name === "event") fields.event = value;
+    else if (name === "data") fields.data += value;
+  }
+  return fields.data ? { type: fields.event, data: JSON.parse(fields.data) } : null;
+}
+
+function unreachable() {
+  const suggestion = "Check that it is running and that you are connected, then try again.";
+  if (navigator.onLine) return new RequestError("The server cannot be reached.", { suggestion });
+  return new RequestError("You are offline.", { suggestion: "Your question is kept: try again once you are connected." });
+}
+
+function cutShort() {
+  return new RequestError("The answer was cut short.", { suggestion: "Try again." });
+}
+
 async function describeFailure(response) {
   const body = await response.json().catch(() => ({}));
-  const text = (value, otherwise) => (typeof value === "string" && value ? value : otherwise);
-  return new RequestError(text(body.message, `The server answered with status ${response.status}.`), {
-    suggestion: text(body.suggestion, ""),
-    status: response.status,
-    retryAfter: Number(response.headers.get("Retry-After")) || 0,
+  const status = response.status;
+  const message = typeof body.message === "string" && body.message;
+  return new RequestError(message || `The server answered with status ${status}.`, {
+    suggestion: typeof body.suggestion === "string" ? body.suggestion : "",
+    status,
+    retryAfter: Math.min(Number(response.headers.get("Retry-After")) || 0, 3600),
   });
-}
-
-/** @param {Response} response */
-async function readJson(response) {
-  try {
-    return await response.json();
-  } catch (error) {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new RequestError("The server's answer was cut short.", { suggestion: "Try again." });
-  }
 }

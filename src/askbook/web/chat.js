@@ -1,299 +1,271 @@
-/** The chat page: reads questions, asks the server, shows the turns and keeps them for this tab. */
+/** The chat page: puts its parts together. */
 
-import { ask, fetchInfo, rememberKey, RequestError } from "./api.js";
-import { showAnswer, showError, showLoading, showQuestion, showStopped } from "./answer.js";
-import { append } from "./markdown.js";
-
-/**
- * @typedef {import("./api.js").Answer} Answer
- * @typedef {import("./api.js").Book} Book
- * @typedef {{bookId: string, sessionId: string, turns: {question: string, answer: Answer}[]}} Conversation
- */
+import { Server } from "./api.js";
+import { ConversationList } from "./conversations.js";
+import { addButton, append, recall, remember } from "./dom.js";
+import { Profile } from "./profile.js";
+import { byId, SourcePanel } from "./source.js";
+import { Turns } from "./turns.js";
 
 const MAX_LENGTH = 1000;
 const COUNTER_FROM = 800;
-const KEPT_TURNS = 30;
 const TURN_MARGIN = 20;
-const STORE = "askbook.conversation";
-
-const page = {
-  title: byId("book-title"),
-  picker: byId("book-picker"),
-  book: /** @type {HTMLSelectElement} */ (byId("book")),
-  newConversation: /** @type {HTMLButtonElement} */ (byId("new-conversation")),
-  scroller: byId("scroller"),
-  welcome: byId("welcome"),
-  examples: byId("examples"),
-  conversation: byId("conversation"),
-  form: /** @type {HTMLFormElement} */ (byId("ask-form")),
-  question: /** @type {HTMLTextAreaElement} */ (byId("question")),
-  send: /** @type {HTMLButtonElement} */ (byId("send")),
-  counter: byId("counter"),
-  keyForm: /** @type {HTMLFormElement} */ (byId("key-form")),
-  key: /** @type {HTMLInputElement} */ (byId("key")),
-};
-
-/** @type {Book[]} */
+const KEY = "askbook.key";
+const SESSION = "askbook.session";
 let books = [];
-let conversation = restore();
-/** @type {AbortController | null} The question in flight. */
-let running = null;
-/** @type {(() => void) | null} What to do once a key is given. */
+let bookId = "";
+/** What to do once a key is given. */
 let afterKey = null;
+
+const server = new Server(new URL("../", import.meta.url), () => {
+  const key = recall("localStorage", KEY);
+  return key ? { Authorization: `Bearer ${key}` } : {};
+});
+const profile = new Profile(updatePage);
+const reader = () => ({ ...(bookId && { book_id: bookId }), ...profile.fields() });
+const panel = new SourcePanel(server, reader, [byId("middle"), byId("side")]);
+const turns = new Turns({
+  server,
+  log: byId("log"),
+  live: byId("live"),
+  fields: reader,
+  open: (citation, from, event) => {
+    event.preventDefault();
+    panel.open(citation, from);
+  },
+  changed: updatePage,
+  answered: (place) => {
+    reveal(place);
+    if (turns.sessionId !== past.current) keepSession();
+  },
+  locked: askForKey,
+});
+const past = new ConversationList(server, {
+  open: (id) => {
+    showSide(false);
+    resume(id);
+  },
+  deleted: (id) => {
+    if (id === turns.sessionId) startOver();
+  },
+});
 
 start();
 
-function start() {
-  page.form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    if (running) running.abort();
-    else submit();
+async function start() {
+  byId("ask-form").addEventListener("submit", submit);
+  byId("question").addEventListener("keydown", onKey);
+  byId("question").addEventListener("input", updateComposer);
+  byId("new").addEventListener("click", () => {
+    showSide(false);
+    startOver();
   });
-  page.question.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    if (!running) submit();
+  byId("book").addEventListener("change", () => {
+    startOver();
+    chooseBook(byId("book").value);
   });
-  page.question.addEventListener("input", updateComposer);
-  page.newConversation.addEventListener("click", startOver);
-  page.book.addEventListener("change", () => chooseBook(page.book.value));
-  page.keyForm.addEventListener("submit", useKey);
-  for (const { question, answer } of conversation.turns) {
-    showAnswer(addTurn(question), answer);
-  }
-  updatePage();
+  byId("key-form").addEventListener("submit", useKey);
+  byId("earlier").addEventListener("click", () => resume(turns.sessionId, true));
+  byId("theme").addEventListener("click", changeTheme);
+  byId("open-side").addEventListener("click", () => showSide(true));
+  byId("close-side").addEventListener("click", () => showSide(false));
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.defaultPrevented) return;
+    if (byId("side").classList.contains("open")) showSide(false);
+    else if (!byId("source").hidden) panel.close();
+    else turns.stop();
+  });
+  showTheme();
   updateComposer();
-  scrollToEnd();
-  loadBooks();
+  await load();
+}
+
+/** What the page needs to begin; asked for again with a key. */
+async function load() {
+  try {
+    const info = await server.json("info");
+    books = info.books ?? [];
+    showBooks(info.default_book ?? "");
+  } catch (error) {
+    if (error.status === 401) return askForKey(load);
+    return greet(error.message, error.suggestion ?? "");
+  }
+  const session = recall("sessionStorage", SESSION);
+  await Promise.all([past.load(), session ? resume(session) : null]);
 }
 
 // --- Books ---
 
-async function loadBooks() {
-  try {
-    const info = await fetchInfo();
-    books = info.books ?? [];
-    showBooks(info.default_book);
-  } catch (error) {
-    if (isLocked(error)) askForKey(loadBooks);
-    // Without /info the page still works: the server knows its only book.
+function showBooks(preferred) {
+  byId("book").replaceChildren();
+  for (const book of books) append(byId("book"), "option", "", book.title).value = book.book_id;
+  if (books.length === 0) {
+    return greet("There is no book here yet", "Add one on the server with: askbook ingest PATH");
   }
+  const kept = recall("sessionStorage", "askbook.book");
+  const known = [kept, preferred].find((id) => books.some((book) => book.book_id === id));
+  chooseBook(known ?? books[0].book_id);
 }
 
-/** @param {string | null} defaultBook */
-function showBooks(defaultBook) {
-  page.book.replaceChildren();
-  for (const book of books) {
-    const option = /** @type {HTMLOptionElement} */ (append(page.book, "option"));
-    option.value = book.book_id;
-    option.textContent = book.title;
-  }
-  const known = (id) => books.some((book) => book.book_id === id);
-  const chosen = [conversation.bookId, defaultBook ?? ""].find(known) ?? books[0]?.book_id ?? "";
-  if (conversation.bookId && conversation.bookId !== chosen) startOver();
-  conversation.bookId = chosen;
-  page.book.value = chosen;
-  updatePage();
-  scrollToEnd();
-}
-
-/** A conversation is about one book. @param {string} bookId */
-function chooseBook(bookId) {
-  startOver();
-  conversation.bookId = bookId;
-  updatePage();
-}
-
-function updatePage() {
-  const book = books.find(({ book_id: id }) => id === conversation.bookId);
-  page.picker.hidden = books.length < 2;
-  page.title.textContent = book?.title ?? "Ask the book";
-  page.title.classList.toggle("visually-hidden", books.length > 1);
+/** A conversation is about one book. */
+function chooseBook(id) {
+  const book = books.find((candidate) => candidate.book_id === id);
+  bookId = book?.book_id ?? "";
+  remember("sessionStorage", "askbook.book", bookId);
+  byId("book").value = bookId;
+  byId("book").hidden = books.length < 2;
+  byId("book-title").textContent = book?.title ?? "Ask the book";
+  byId("book-title").classList.toggle("visually-hidden", books.length > 1);
   document.title = book ? `${book.title} – askbook` : "Ask the book";
-  page.welcome.hidden = page.conversation.childElementCount > 0;
-  page.newConversation.disabled = page.conversation.childElementCount === 0;
-  showExamples(book?.examples ?? []);
+  profile.show(bookId, book?.choices);
+  suggest(bookId);
 }
 
-/** @param {string[]} examples */
-function showExamples(examples) {
-  page.examples.replaceChildren();
-  page.examples.hidden = examples.length === 0;
-  for (const example of examples.slice(0, 4)) {
-    const button = /** @type {HTMLButtonElement} */ (append(page.examples, "button", "example"));
-    button.type = "button";
-    button.textContent = example;
-    button.addEventListener("click", () => {
-      if (!running) askQuestion(example);
-    });
-  }
+/** The places of the questions are there from the start, so that nothing jumps. */
+async function suggest(id) {
+  const found = await server.json(`suggestions?book_id=${encodeURIComponent(id)}`).catch(() => null);
+  if (id !== bookId) return;
+  const questions = found?.questions ?? [];
+  const places = [...byId("examples").children];
+  places.forEach((place, at) => {
+    place.replaceChildren();
+    place.style.visibility = questions[at] ? "" : "hidden";
+    if (questions[at]) addButton(place, "example", questions[at], () => turns.ask(questions[at]));
+  });
 }
 
-// --- Turns ---
-
-function submit() {
-  const question = page.question.value.trim();
-  if (!question || lengthOf(question) > MAX_LENGTH) return;
-  page.question.value = "";
-  askQuestion(question);
+/** Instead of the questions to begin with. */
+function greet(title, text) {
+  byId("welcome-title").textContent = title;
+  byId("welcome-text").textContent = text;
+  byId("examples").replaceChildren();
+  addButton(append(byId("examples"), "li"), "button", "Try again", () => location.reload());
 }
 
-/** @param {string} question */
-function askQuestion(question) {
-  const place = addTurn(question);
-  updatePage();
-  return answerIn(place, question);
-}
+// --- Conversations ---
 
-/** @param {HTMLElement} place @param {string} question */
-async function answerIn(place, question) {
-  if (running) return;
-  const asked = conversation;
-  const attempt = new AbortController();
-  const retry = () => answerIn(place, question);
-  setRunning(attempt);
-  showLoading(place);
-  scrollToEnd();
+async function resume(id, all = false) {
   try {
-    const answer = await ask(
-      {
-        message: question,
-        ...(asked.sessionId && { session_id: asked.sessionId }),
-        ...(asked.bookId && { book_id: asked.bookId }),
-      },
-      { signal: attempt.signal },
-    );
-    showAnswer(place, answer);
-    asked.sessionId = answer.session_id;
-    asked.turns.push({ question, answer });
-    if (asked === conversation) keep();
+    const history = await server.json(`session/${id}/history?html=true&archived=${all}`);
+    panel.close();
+    turns.show(history);
+    if (history.book_id !== bookId) chooseBook(history.book_id);
+    byId("earlier").hidden = all || history.archived_count === 0;
+    keepSession();
+    if (!all) byId("log").lastElementChild?.scrollIntoView({ block: "end" });
   } catch (error) {
-    if (attempt.signal.aborted) {
-      showStopped(place, retry);
-    } else {
-      showError(place, asRequestError(error), retry);
-      if (isLocked(error)) askForKey(retry);
-    }
-  } finally {
-    if (running === attempt) setRunning(null);
-    revealTurn(place);
+    if (error.status === 401) return askForKey(() => resume(id, all));
+    remember("sessionStorage", SESSION, null);
   }
 }
 
-/** Add a turn with its question; returns the place for its answer. @param {string} question */
-function addTurn(question) {
-  const turn = append(page.conversation, "article", "turn");
-  showQuestion(turn, question);
-  return append(turn, "div", "reply");
-}
-
-/** @param {AbortController | null} attempt */
-function setRunning(attempt) {
-  running = attempt;
-  page.conversation.setAttribute("aria-busy", String(attempt !== null));
-  page.form.classList.toggle("busy", attempt !== null);
-  page.send.setAttribute("aria-label", attempt ? "Stop" : "Send");
-  updateComposer();
+function keepSession() {
+  remember("sessionStorage", SESSION, turns.sessionId || null);
+  past.current = turns.sessionId;
+  past.load();
 }
 
 function startOver() {
-  running?.abort();
-  setRunning(null);
-  conversation = { bookId: conversation.bookId, sessionId: "", turns: [] };
-  keep();
-  page.conversation.replaceChildren();
-  updatePage();
-  page.question.focus();
+  panel.close();
+  turns.clear();
+  byId("earlier").hidden = true;
+  remember("sessionStorage", SESSION, null);
+  past.mark("");
+  updateComposer();
+  byId("question").focus();
 }
 
-// --- Access key ---
+// --- Asking ---
 
-/** @param {() => void} next */
-function askForKey(next) {
-  afterKey = next;
-  page.keyForm.hidden = false;
-  page.key.focus();
-}
-
-/** @param {SubmitEvent} event */
-async function useKey(event) {
+function submit(event) {
   event.preventDefault();
-  rememberKey(page.key.value.trim());
-  page.key.value = "";
-  page.keyForm.hidden = true;
-  page.question.focus();
-  const next = afterKey;
-  afterKey = null;
-  if (books.length === 0 && next !== loadBooks) await loadBooks();
-  next?.();
+  if (turns.running) return turns.stop();
+  const question = byId("question").value.trim();
+  if (!question || lengthOf(question) > MAX_LENGTH) return;
+  byId("question").value = "";
+  turns.ask(question);
+  byId("scroller").scrollTop = byId("scroller").scrollHeight;
 }
 
-/** @param {unknown} error */
-function isLocked(error) {
-  return error instanceof RequestError && error.status === 401;
+function onKey(event) {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  if (!turns.running) submit(event);
 }
 
-/** @param {unknown} error */
-function asRequestError(error) {
-  if (error instanceof RequestError) return error;
-  return new RequestError("This page could not show the answer.", { suggestion: "Try again." });
+function updatePage() {
+  byId("welcome").hidden = !turns.isEmpty;
+  byId("ask-form").classList.toggle("running", Boolean(turns.running));
+  byId("send").setAttribute("aria-label", turns.running ? "Stop" : "Send");
+  updateComposer();
 }
-
-// --- Composer ---
 
 function updateComposer() {
-  const length = lengthOf(page.question.value.trim());
-  const isTooLong = length > MAX_LENGTH;
-  page.send.disabled = !running && (length === 0 || isTooLong);
-  page.counter.textContent = length >= COUNTER_FROM ? `${length} / ${MAX_LENGTH}` : "";
-  page.counter.classList.toggle("too-long", isTooLong);
-  page.question.setAttribute("aria-invalid", String(isTooLong));
-  page.question.style.height = "auto";
-  page.question.style.height = `${page.question.scrollHeight}px`;
+  const field = byId("question");
+  const length = lengthOf(field.value.trim());
+  byId("send").disabled = !turns.running && (length === 0 || length > MAX_LENGTH);
+  byId("counter").textContent = length >= COUNTER_FROM ? `${length} / ${MAX_LENGTH}` : "";
+  field.setAttribute("aria-invalid", String(length > MAX_LENGTH));
+  field.style.height = "auto";
+  if (field.value) field.style.height = `${field.scrollHeight + 2}px`;
 }
 
-/** In characters as the server counts them. @param {string} text */
+/** In characters as the server counts them. */
 function lengthOf(text) {
   return [...text].length;
 }
 
-// --- Scrolling ---
-
-function scrollToEnd() {
-  page.scroller.scrollTop = page.scroller.scrollHeight;
-}
-
-/** Show a turn from its question on, so that a long answer is read from its beginning. @param {HTMLElement} place */
-function revealTurn(place) {
+/** A turn from its question on, so that a long answer is read from its beginning. */
+function reveal(place) {
   const turn = place.closest(".turn");
-  if (!turn || turn !== page.conversation.lastElementChild) return;
-  const top = turn.getBoundingClientRect().top - page.scroller.getBoundingClientRect().top;
-  page.scroller.scrollTop += top - TURN_MARGIN;
+  if (!turn || turn !== byId("log").lastElementChild) return;
+  const top = turn.getBoundingClientRect().top - byId("scroller").getBoundingClientRect().top;
+  byId("scroller").scrollTop += top - TURN_MARGIN;
 }
 
-// --- What this tab remembers ---
+// --- Access key ---
 
-/** @returns {Conversation} */
-function restore() {
-  const empty = { bookId: "", sessionId: "", turns: [] };
-  try {
-    return { ...empty, ...JSON.parse(sessionStorage.getItem(STORE) ?? "{}") };
-  } catch {
-    return empty;
-  }
+function askForKey(next) {
+  afterKey = next;
+  byId("key-form").hidden = false;
+  byId("key").focus();
 }
 
-function keep() {
-  const kept = { ...conversation, turns: conversation.turns.slice(-KEPT_TURNS) };
-  try {
-    sessionStorage.setItem(STORE, JSON.stringify(kept));
-  } catch {
-    // A full store costs the transcript after a reload, not the conversation.
-    sessionStorage.setItem(STORE, JSON.stringify({ ...kept, turns: [] }));
-  }
+async function useKey(event) {
+  event.preventDefault();
+  remember("localStorage", KEY, byId("key").value.trim());
+  byId("key").value = "";
+  byId("key-form").hidden = true;
+  byId("question").focus();
+  const next = afterKey;
+  afterKey = null;
+  if (books.length === 0 && next !== load) await load();
+  next?.();
 }
 
-/** @param {string} id */
-function byId(id) {
-  return /** @type {HTMLElement} */ (document.getElementById(id));
+// --- Colours, menu ---
+
+function isDark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+function changeTheme() {
+  const theme = isDark() ? "light" : "dark";
+  document.documentElement.dataset.theme = theme;
+  remember("localStorage", "askbook.theme", theme);
+  showTheme();
+}
+
+function showTheme() {
+  byId("theme").setAttribute("aria-pressed", String(isDark()));
+}
+
+/** On narrow screens the menu covers the page. */
+function showSide(isOpen) {
+  if (byId("side").classList.contains("open") === isOpen) return;
+  byId("side").classList.toggle("open", isOpen);
+  byId("open-side").setAttribute("aria-expanded", String(isOpen));
+  byId("middle").inert = isOpen;
+  byId(isOpen ? "close-side" : "open-side").focus();
 }

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
@@ -11,6 +12,8 @@ from fastapi.sse import EventSourceResponse
 
 from askbook.access import Grant
 from askbook.agent.events import SentenceVerified, SourcesFound
+from askbook.agent.response import Citation
+from askbook.api.answers import render_answer
 from askbook.api.dependencies import Caller, Owner, Requires, Running, bound
 from askbook.api.errors import refusals
 from askbook.api.links import signed_turn
@@ -48,7 +51,7 @@ async def run_chat(request: ChatRequest, askbook: Running, caller: Caller, owner
         return await _streamed(request, askbook, caller, owner)
     session_id = _session_id(request)
     response = await response_of(_turn(request, askbook, caller, owner, session_id))
-    return ChatResponse.of(response, session_id)
+    return ChatResponse.of(response, session_id, html=request.html)
 
 
 @router.post("/chat/stream", response_model=None, responses={200: _EVENTS})
@@ -96,10 +99,11 @@ async def _events(
     request: ChatRequest, askbook: Askbook, caller: Grant, owner: str, session_id: str
 ) -> AsyncGenerator[bytes]:
     turn = _turn(request, askbook, caller, owner, session_id)
+    said = _Said(session_id, request.html)
     try:
         async with aclosing(turn) as events:
             async for event in events:
-                yield _rendered(event, session_id)
+                yield said.rendered(event)
     except AskbookError as error:
         yield sse_event(
             "error",
@@ -117,14 +121,31 @@ async def _events(
         )
 
 
-def _rendered(event: TurnEvent, session_id: str) -> bytes:
-    if isinstance(event, StateChanged):
-        return sse_event("state", {"state": event.state, "session_id": session_id})
-    if isinstance(event, SourcesFound):
-        places = [CitationBody.of(citation).model_dump() for citation in event.sources]
-        return sse_event("sources", {"sources": places})
-    if isinstance(event, SentenceVerified):
+@dataclass(slots=True)
+class _Said:
+    """What a stream has told so far; with `html`, each sentence brings the answer up to it as HTML."""
+
+    session_id: str
+    html: bool
+    text: str = ""
+    citations: list[Citation] = field(default_factory=list[Citation])
+
+    def rendered(self, event: TurnEvent) -> bytes:
+        if isinstance(event, StateChanged):
+            return sse_event("state", {"state": event.state, "session_id": self.session_id})
+        if isinstance(event, SourcesFound):
+            places = [CitationBody.of(citation).model_dump() for citation in event.sources]
+            return sse_event("sources", {"sources": places})
+        if isinstance(event, SentenceVerified):
+            return sse_event("sentence", self._sentence(event))
+        whole = ChatResponse.of(event.response, self.session_id, html=self.html)
+        return sse_event("done", whole.model_dump())
+
+    def _sentence(self, event: SentenceVerified) -> dict[str, Any]:
         citations = [CitationBody.of(citation).model_dump() for citation in event.citations]
         sentence = {"text": event.text, "joint": event.joint, "citations": citations}
-        return sse_event("sentence", sentence)
-    return sse_event("done", ChatResponse.of(event.response, session_id).model_dump())
+        if not self.html:
+            return sentence
+        self.text += event.joint + event.text
+        self.citations += event.citations
+        return {**sentence, "html": render_answer(self.text, self.citations)}

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -76,6 +76,15 @@ async def trigger(
         response.status_code = 200
     response.headers["Location"] = f"/ingestion/status/{job.job_id}"
     return job.to_json()
+
+
+@router.get("/jobs")
+async def jobs(
+    askbook: Running, caller: Caller, limit: Annotated[int, Query(ge=1, le=200)] = 20
+) -> list[dict[str, Any]]:
+    """The newest jobs of all books, the last first."""
+    newest = await askbook.jobs.store.newest(limit, caller.books)
+    return [job.to_json() for job in newest]
 
 
 @router.get("/status/{job_id}", response_model=dict[str, Any])

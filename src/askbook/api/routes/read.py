@@ -1,25 +1,43 @@
-"""`GET /read/{book}/{path}`: a lesson rendered and sanitised, the cited passage highlighted."""
+"""`GET /read/{book}/{path}` and `GET /passage/{chunk_id}`: a lesson rendered and sanitised, the cited passage highlighted."""
 
 import re
+from collections.abc import Sequence
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
+from pydantic import BaseModel
 
-from askbook.api.dependencies import Caller, Requires, Running
+from askbook.api.dependencies import Caller, Requires, Running, bound
 from askbook.api.errors import refusals
-from askbook.api.rendering import Highlight, LessonPage, render_lesson
+from askbook.api.rendering import Highlight, LessonPage, render_lesson, render_passage
+from askbook.api.routes.search import Tier
+from askbook.book import DocumentChunk
+from askbook.bootstrap import Scope
 from askbook.errors import InvalidInput, NotFound
 from askbook.index import ChunkFilter
+from askbook.storage.rows import ShelvedBook, ShelvedLesson
 
-router = APIRouter(
-    tags=["read"], dependencies=[Requires("read")], responses=refusals(404, of_page=True)
+router = APIRouter(tags=["read"], dependencies=[Requires("read")])
+
+
+class PassageBody(BaseModel):
+    """A lesson as sanitised HTML with the cited passage marked; `is_marked` is false when it is there no longer."""
+
+    page_title: str
+    breadcrumb: str
+    html: str
+    is_marked: bool
+
+
+@router.get(
+    "/read/{book_id}/{source_file:path}",
+    response_class=HTMLResponse,
+    responses=refusals(404, of_page=True),
 )
-
-
-@router.get("/read/{book_id}/{source_file:path}", response_class=HTMLResponse)
 async def read(
     book_id: str,
     source_file: str,
+    request: Request,
     askbook: Running,
     caller: Caller,
     chunk: str | None = None,
@@ -34,28 +52,60 @@ async def read(
             f"Book {book_id!r} has no lesson {source_file!r}.",
             "It may have been moved or removed; ask the question again.",
         )
-    lesson, chunks = found
-    start, end = _span(quote)
-    page = LessonPage(
+    return HTMLResponse(render_lesson(_page(shelved, *found, chunk, quote, _root(request))))
+
+
+@router.get("/passage/{chunk_id}", responses=refusals(404))
+async def passage(
+    chunk_id: str,
+    askbook: Running,
+    caller: Caller,
+    book_id: str | None = None,
+    hardware_tier: Tier = None,
+    quote: str | None = None,
+) -> PassageBody:
+    """The lesson around a chunk, to show beside an answer; `quote` (start-end) says what to highlight."""
+    shelved = await askbook.book(book_id, caller.books)
+    scope = bound(Scope(book_id=shelved.book.book_id, hardware_tier=hardware_tier), caller)
+    chunks = await askbook.library.chunks(shelved.book.book_id, [chunk_id])
+    if chunk_id not in chunks:
+        raise NotFound(
+            "This passage is no longer in the book.",
+            "The lesson has changed since the answer was written; ask the question again.",
+        )
+    lesson, around = await askbook.lesson(chunks[chunk_id].metadata.parent_doc_id, scope)
+    page = _page(shelved, lesson, around, chunk_id, quote)
+    html, is_marked = render_passage(page)
+    return PassageBody(
+        page_title=page.page_title, breadcrumb=page.breadcrumb, html=html, is_marked=is_marked
+    )
+
+
+def _page(
+    shelved: ShelvedBook,
+    lesson: ShelvedLesson,
+    chunks: Sequence[DocumentChunk],
+    chunk: str | None,
+    quote: str | None,
+    root: str = "/",
+) -> LessonPage:
+    place = (lesson.place["module_title"], lesson.place["chapter_title"], lesson.page_title)
+    return LessonPage(
         book_title=shelved.book.title,
         page_title=lesson.page_title,
-        breadcrumb=" › ".join(
-            dict.fromkeys(
-                part
-                for part in (
-                    lesson.place["module_title"],
-                    lesson.place["chapter_title"],
-                    lesson.page_title,
-                )
-                if part
-            )
-        ),
+        breadcrumb=" › ".join(dict.fromkeys(part for part in place if part)),
         site_url=lesson.url if shelved.book.base_url else None,
         chunks=tuple((c.id, c.text) for c in chunks),
         headings=lesson.headings,
-        highlight=Highlight(chunk, start, end) if chunk else None,
+        highlight=Highlight(chunk, *_span(quote)) if chunk else None,
+        root=root,
     )
-    return HTMLResponse(render_lesson(page))
+
+
+def _root(request: Request) -> str:
+    """The way from a lesson to the chat page, without naming a prefix that only a proxy knows."""
+    path = request.url.path.removeprefix(request.scope.get("root_path", ""))
+    return "../" * (path.count("/") - 1)
 
 
 def _span(quote: str | None) -> tuple[int | None, int | None]:

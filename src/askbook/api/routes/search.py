@@ -8,7 +8,7 @@ from pydantic import BeforeValidator
 from askbook import __version__
 from askbook.api.dependencies import Caller, Requires, Running, bound
 from askbook.api.errors import refusals
-from askbook.api.schemas import BookInfo, Info, SearchRequest
+from askbook.api.schemas import BookInfo, Info, SearchRequest, Suggested
 from askbook.book import HardwareTier
 from askbook.bootstrap import Scope
 
@@ -82,8 +82,17 @@ async def books(askbook: Running, caller: Caller) -> list[BookInfo]:
             continue
         lessons, chunks = await askbook.library.totals(shelved.book.book_id)
         calibration = await askbook.calibrations.describe(shelved.book.book_id)
-        found.append(BookInfo.of(shelved.book, lessons, chunks, calibration))
+        choices = await askbook.library.choices(shelved.book.book_id)
+        found.append(BookInfo.of(shelved.book, lessons, chunks, calibration, choices))
     return found
+
+
+@router.get("/suggestions", responses=refusals(404))
+async def suggestions(askbook: Running, caller: Caller, book_id: str | None = None) -> Suggested:
+    """First questions that the book answers: its author's, else some made from it."""
+    book = await askbook.searchable(book_id, caller.books)
+    questions = await askbook.suggestions.of(await askbook.book(book.book_id), caller.tier)
+    return Suggested(book_id=book.book_id, questions=list(questions))
 
 
 @router.get("/info")

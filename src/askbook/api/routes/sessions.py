@@ -4,8 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from askbook.api.dependencies import Owner, Requires, Running
+from askbook.api.dependencies import Caller, Owner, Requires, Running
 from askbook.api.errors import refusals
+from askbook.api.links import signed_history
 from askbook.api.schemas import SessionHistory, SessionInfo
 
 router = APIRouter(tags=["sessions"], dependencies=[Requires("chat")], responses=refusals())
@@ -28,11 +29,16 @@ async def list_sessions(
 
 @router.get("/session/{session_id}/history", responses=refusals(404))
 async def session_history(
-    session_id: str, askbook: Running, owner: Owner, archived: bool = False
+    session_id: str,
+    askbook: Running,
+    caller: Caller,
+    owner: Owner,
+    archived: bool = False,
+    html: bool = False,
 ) -> SessionHistory:
-    """What was said: the newest 50 messages, with `archived` all of them."""
+    """What was said: the newest 50 messages, with `archived` all; with `html`, answers also as sanitised HTML."""
     history = await askbook.conversations.history(session_id, owner, archived=archived)
-    return SessionHistory.of_history(history)
+    return SessionHistory.of_history(signed_history(history, caller), html=html)
 
 
 @router.delete("/session/{session_id}", status_code=204, responses=refusals(404))
