@@ -10,6 +10,7 @@ from agents.mcp import MCPServerStreamableHttp
 from agents.testing import ScriptedModel, assistant_message, function_call
 from mcp import Client
 
+from askbook.bootstrap import open_keys
 from askbook.config import load_settings
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("served")]
@@ -136,9 +137,9 @@ async def test_it_answers_without_sessions_and_to_its_own_names_only(served: str
         assert "data" in first.json()["result"]["instructions"]
         assert (await http.get("/mcp")).status_code == 405
         foreign = await http.post("/mcp", json=INITIALIZE, headers={"Host": "evil.example"})
-        assert foreign.status_code == 421
+        assert foreign.status_code == 401
         page = await http.post("/mcp", json=INITIALIZE, headers={"Origin": "https://evil.example"})
-        assert page.status_code == 403
+        assert page.status_code == 401
         own = await http.post("/mcp", json=INITIALIZE, headers={"Origin": served})
         assert own.status_code == 200
 
@@ -155,7 +156,9 @@ async def test_further_names_can_be_allowed(
     serve: Any, tmp_path: Any, host: str, allowed: str, status: int
 ) -> None:
     settings = load_settings(data_dir=tmp_path, host=host, allowed_hosts=allowed)
+    async with open_keys(settings) as (keys, _):
+        _, key = await keys.create("agent")
     async with serve(settings) as http:
-        named = {**HEADERS, "Host": "books.example:8321"}
+        named = {**HEADERS, "Host": "books.example:8321", "Authorization": f"Bearer {key}"}
         answer = await http.post("/mcp", json=INITIALIZE, headers=named)
     assert answer.status_code == status

@@ -45,7 +45,7 @@ async def test_a_sound_installation_is_sound_in_every_part(data_dir: Path) -> No
     assert all(check.ok for check in checks.values()), checks
     assert set(checks) == {
         *("python", "disk space", "built-in models", "language model", "data directory"),
-        *("database", "index", "embedder", "judge"),
+        *("limits", "database", "index", "embedder", "judge"),
     }
     assert "revision 00" in checks["database"].finding
     assert "quoted" in checks["language model"].finding

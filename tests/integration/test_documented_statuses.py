@@ -1,6 +1,9 @@
 """Every status that the OpenAPI document names for a route is one that the route gives."""
 
 import asyncio
+import hashlib
+import hmac
+import json
 import uuid
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
@@ -16,19 +19,21 @@ from two_books import QUESTIONS, Server, running
 PAGE = "https://docs.example.com"
 Produced: TypeAlias = dict[tuple[str, str], set[int]]
 Ask: TypeAlias = Callable[..., Awaitable[httpx.Response]]
+SECRET = "what GitHub and we know"
 JSON = {"Content-Type": "application/json"}
 
 
 async def test_every_documented_status_is_produced(two_books: Path, tmp_path: Path) -> None:
     data = copy_data(two_books, tmp_path / "data")
     produced: Produced = defaultdict(set)
-    async with running(load_settings(data_dir=data)) as server:
+    async with running(load_settings(data_dir=data, github_webhook_secret=SECRET)) as server:
         documented = _documented(server.app.openapi())
         await _produce_refusals(server, documented, produced)
         await _produce_answers(server, produced)
         await _produce_conflict(two_books, tmp_path, produced)
-    slow = load_settings(data_dir=data, request_timeout=0.00001)
+    slow = load_settings(data_dir=data, request_timeout=0.00001, github_webhook_secret=SECRET)
     async with running(slow) as server, server.client() as http:
+        await _produce_pushes(_asking(http, produced))
         for method, path in documented:
             if 401 in documented[method, path]:
                 produced[method, path].add((await http.request(method, _filled(path))).status_code)
@@ -48,7 +53,9 @@ async def test_every_documented_status_is_produced(two_books: Path, tmp_path: Pa
 
 def _documented(document: dict[str, Any]) -> dict[tuple[str, str], set[int]]:
     return {
-        (method.upper(), path): {int(status) for status in operation["responses"]}
+        (method.upper(), path): {
+            int(status) for status in operation["responses"] if status != "default"
+        }
         for path, operations in document["paths"].items()
         for method, operation in operations.items()
     }
@@ -95,22 +102,29 @@ async def _produce_answers(server: Server, produced: Produced) -> None:
     """What each route answers when it is asked rightly, and for what is not there."""
     admin = await server.key("owner", admin=True, rate=1_000_000)
     async with server.client(admin) as http:
-
-        async def ask(
-            method: str, path: str, url: str | None = None, **more: Any
-        ) -> httpx.Response:
-            response = await http.request(method, url or path, **more)
-            produced[method, path].add(response.status_code)
-            return response
-
+        ask = _asking(http, produced)
         await _produce_chat(ask)
         await _produce_reading(ask)
         await _produce_jobs(ask)
-        for path in ("/books", "/info", "/health", "/sessions"):
+        await _produce_completions(ask)
+        await _produce_pushes(ask)
+        for path in ("/books", "/info", "/health", "/sessions", "/metrics", "/ingestion/jobs"):
             await ask("GET", path)
-        for book in ("gardens", "absent"):
-            await ask("GET", "/gaps", params={"book_id": book})
+        for path in ("/gaps", "/feedback", "/suggestions"):
+            for book in ("gardens", "absent"):
+                await ask("GET", path, params={"book_id": book})
     await _produce_readiness(server, produced)
+
+
+def _asking(http: httpx.AsyncClient, produced: Produced) -> Ask:
+    """Asks, and notes what was answered."""
+
+    async def ask(method: str, path: str, url: str | None = None, **more: Any) -> httpx.Response:
+        response = await http.request(method, url or path, **more)
+        produced[method, path].add(response.status_code)
+        return response
+
+    return ask
 
 
 async def _produce_chat(ask: Ask) -> None:
@@ -121,6 +135,8 @@ async def _produce_chat(ask: Ask) -> None:
         await ask("POST", route, json=body)
         await ask("POST", route, json=body | {"book_id": "absent"})
         await ask("POST", route, json=other)
+    for voted in (session, str(uuid.uuid4())):
+        await ask("POST", "/feedback", json={"session_id": voted, "rating": "up"})
     history, ended = "/session/{session_id}/history", "/session/{session_id}"
     await ask("GET", history, f"/session/{session}/history")
     for _ in range(2):
@@ -138,10 +154,34 @@ async def _produce_reading(ask: Ask) -> None:
         ("/context/{chunk_id}", "/context/absent"),
         ("/lesson/{parent_doc_id}", f"/lesson/{found['parent_doc_id']}"),
         ("/lesson/{parent_doc_id}", "/lesson/absent"),
+        ("/passage/{chunk_id}", f"/passage/{found['chunk_id']}"),
+        ("/passage/{chunk_id}", "/passage/absent"),
         ("/read/{book_id}/{source_file}", f"/read/gardens/{found['source_file']}"),
         ("/read/{book_id}/{source_file}", "/read/gardens/absent"),
     ):
         await ask("GET", path, url, params=where)
+
+
+async def _produce_completions(ask: Ask) -> None:
+    await ask("GET", "/v1/models")
+    said = [{"role": "user", "content": QUESTIONS["gardens"]}]
+    for model in ("askbook/gardens", "askbook/absent"):
+        await ask("GET", "/v1/models/{model}", f"/v1/models/{model}")
+        await ask("POST", "/v1/chat/completions", json={"model": model, "messages": said})
+
+
+async def _produce_pushes(ask: Ask) -> None:
+    pushed = json.dumps({"ref": "refs/heads/main"}).encode()
+    for event, body, book in (
+        ("ping", b"{}", "gardens"),
+        ("push", pushed, "gardens"),
+        ("push", pushed, "absent"),
+        ("push", b"no push", "gardens"),
+    ):
+        digest = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+        headers = {"X-GitHub-Event": event, "X-Hub-Signature-256": f"sha256={digest}", **JSON}
+        path, where = "/ingestion/webhook/github", {"book_id": book}
+        await ask("POST", path, content=body, headers=headers, params=where)
 
 
 async def _produce_jobs(ask: Ask) -> None:

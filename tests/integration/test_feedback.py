@@ -139,7 +139,7 @@ async def test_over_http(serve: Serve, data_dir: Path) -> None:
         ):
             assert (await http.post("/feedback", json=body | wrong)).status_code == status, wrong
         stranger = await http.get("/feedback", headers={"X-Forwarded-For": "192.0.2.1"})
-        assert stranger.status_code == 403
+        assert stranger.status_code == 401
         assert (await http.delete(f"/session/{session}")).status_code == 204
         assert (await http.get("/feedback")).json()["down"] == 0
 

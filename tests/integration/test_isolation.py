@@ -26,6 +26,8 @@ PUBLIC_WORDS = "What must be oiled every thirty hours, and with which oil?"
 """Finds the engines' chapter without a word that only it has."""
 UNASKED = "How tall is the xylophonic tower of Babel?"
 OMITTED: Any = object()
+OPEN = {"/health": {200}, "/ready": {200, 503}, "/ingestion/webhook/github": {404}}
+"""What anybody may ask, and what it answers; the webhook is not there until it has a secret."""
 
 
 @dataclass
@@ -231,7 +233,7 @@ async def test_no_route_shows_one_owner_anything_of_the_other(
             assert response.status_code < 500 or request["url"] == "/ready", request
             leaked = [word for word in hidden if word in shown and word.lower() not in given]
             assert leaked == [], (request, response.status_code, response.text[:500])
-            if attacker == "nobody" and request["url"] not in ("/health", "/ready"):
+            if attacker == "nobody" and request["url"] not in OPEN:
                 assert response.status_code == 401, request
             for session in victim.ids["session_id"]:
                 if session in given:
@@ -262,8 +264,7 @@ async def test_every_route_is_behind_the_gate_or_meant_to_be_open(victim: Victim
         for path, operations in victim.server.app.openapi()["paths"].items():
             for method in operations:
                 answer = await http.request(method.upper(), path)
-                expected = {200, 503} if path in ("/health", "/ready") else {401}
-                assert answer.status_code in expected, path
+                assert answer.status_code in OPEN.get(path, {401}), path
 
 
 @pytest.mark.asyncio(loop_scope="module")

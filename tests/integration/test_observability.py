@@ -137,7 +137,7 @@ async def test_metrics_are_for_administrators_and_of_one_application(
     http: httpx.AsyncClient, tmp_path: Path
 ) -> None:
     stranger = await http.get("/metrics", headers={"X-Forwarded-For": "192.0.2.1"})
-    assert stranger.status_code == 403
+    assert stranger.status_code == 401
     text = await http.get("/metrics")
     assert text.headers["content-type"].startswith("text/plain")
     modern = await http.get("/metrics", headers={"Accept": "application/openmetrics-text"})

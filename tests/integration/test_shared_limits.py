@@ -12,6 +12,7 @@ import pytest
 import structlog
 
 from askbook.access.limits import Charge, Limiter, SharedWindow
+from askbook.bootstrap import Check, diagnose
 from askbook.config import load_settings
 from data_directories import copy_data
 from two_books import Server, running
@@ -133,3 +134,16 @@ async def test_the_window_moves_on_the_store_too(valkey: Valkey) -> None:
     assert all(0 < a.seconds <= 60 for a in found)
     assert (await limiter.take([Charge("other", 3)])).granted
     await limiter.close()
+
+
+async def test_the_doctor_tells_whether_the_store_answers(tmp_path: Path, valkey: Valkey) -> None:
+    settings = load_settings(data_dir=tmp_path / "none", redis_url=valkey.url, judge=False)
+
+    async def checked() -> Check:
+        return next(check for check in await diagnose(settings) if check.part == "limits")
+
+    assert (await checked()).ok
+    valkey.kill()
+    gone = await checked()
+    assert not gone.ok
+    assert "ASKBOOK_REDIS_URL" in (gone.fix or "")

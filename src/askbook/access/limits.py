@@ -56,6 +56,11 @@ class Window(Protocol):
     async def close(self) -> None: ...
 
 
+def client_url(url: str) -> str:
+    """A store's address as the client knows it: Valkey speaks Redis' protocol."""
+    return url.replace("valkey", "redis", 1) if url.startswith("valkey") else url
+
+
 class Limiter:
     """Counts in a store that processes share, and in this process while that is away."""
 
@@ -153,7 +158,7 @@ class SharedWindow:
 
         self._storage: Any = RedisStorage(
             # The wire is the same; the scheme chooses a client library, and one is enough.
-            url.replace("valkey", "redis", 1) if url.startswith("valkey") else url,
+            client_url(url),
             wrap_exceptions=True,
             implementation="redispy",
             key_prefix="askbook",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urljoin
 
+from fastapi.responses import JSONResponse
 from fastapi.sse import format_sse_event
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -19,6 +20,8 @@ from askbook.retrieval.history import Message
 DONE = format_sse_event(data_str="[DONE]")
 _MARK = re.compile(r"(?<![\\\w\]])((?:\[\d{1,3}\])+)(?!\()")
 _UNLINKABLE = {"(": "%28", ")": "%29", " ": "%20", "<": "%3C", ">": "%3E"}
+OPENAI = "/v1"
+"""Below it answers have OpenAI's shape, refusals too."""
 
 
 class _Lenient(BaseModel):
@@ -231,6 +234,43 @@ def absolute(url: str, base_url: str) -> str:
     """An address a client elsewhere can open, safe inside a Markdown link."""
     whole = urljoin(base_url, url)
     return "".join(_UNLINKABLE.get(character, character) for character in whole)
+
+
+class OpenAIError(BaseModel):
+    """What a failure looks like to OpenAI's clients."""
+
+    error: dict[str, str | None]
+
+
+def openai_refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The failures of a route, for its description."""
+    shape = {"model": OpenAIError}
+    failures: dict[int | str, dict[str, Any]] = {
+        status: {**shape, "description": "In OpenAI's shape."}
+        for status in sorted({400, 401, 403, 429, 503, *statuses})
+    }
+    # Named so that the description has no 422: what is not valid is a 400 here.
+    return {**failures, "default": {**shape, "description": "Any other failure."}}
+
+
+def shaped(path: str, response: JSONResponse) -> JSONResponse:
+    """An error answer as who asks for this path expects it."""
+    return in_openai_shape(response) if path.startswith(f"{OPENAI}/") else response
+
+
+def in_openai_shape(response: JSONResponse) -> JSONResponse:
+    """One of our error answers in OpenAI's shape, its status and headers kept."""
+    body: dict[str, Any] = json.loads(bytes(response.body))
+    # Their clients know 400 where ours know 422.
+    status = 400 if response.status_code == 422 else response.status_code
+    code = "model_not_found" if body["error"] == "not_found" else body["error"]
+    message = f"{body['message']} {body['suggestion']}".strip()
+    kept = {
+        name: value
+        for name, value in response.headers.items()
+        if name not in ("content-length", "content-type")
+    }
+    return JSONResponse(openai_error(status, code, message), status, kept)
 
 
 def openai_error(status: int, code: str, message: str) -> dict[str, Any]:

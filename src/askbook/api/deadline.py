@@ -5,7 +5,9 @@ import asyncio
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from askbook.api.completions import shaped
 from askbook.api.errors import answer_to
+from askbook.api.identity import path_of
 from askbook.errors import ServiceUnavailable
 
 
@@ -36,4 +38,5 @@ class Deadline:
                 f"No answer was ready within {self._seconds:g} seconds.",
                 "Try again; if it stays, raise ASKBOOK_REQUEST_TIMEOUT.",
             )
-            await answer_to(Request(scope), error)(scope, receive, send)
+            answer = shaped(path_of(scope), answer_to(Request(scope), error))
+            await answer(scope, receive, send)

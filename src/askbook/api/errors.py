@@ -68,8 +68,10 @@ class ErrorBody(BaseModel):
     request_id: str
 
 
-def refusals(*statuses: int, of_page: bool = False) -> dict[int | str, dict[str, Any]]:
-    """The failures of a route, for its description: those of every route, and its own.
+def refusals(
+    *statuses: int, of_page: bool = False, is_open: bool = False
+) -> dict[int | str, dict[str, Any]]:
+    """The failures of a route, for its description: those of every route behind the gate, and its own.
 
     A model is described in the type of the route's answers; a page fails in JSON too, and says so itself.
     """
@@ -78,7 +80,7 @@ def refusals(*statuses: int, of_page: bool = False) -> dict[int | str, dict[str,
         shape = {"content": {"application/json": {"schema": ErrorBody.model_json_schema()}}}
     return {
         status: {**shape, "description": _WHEN[status]}
-        for status in sorted({*_ANYWHERE, *statuses})
+        for status in sorted({*(() if is_open else _ANYWHERE), *statuses})
     }
 
 

@@ -9,6 +9,7 @@ from starlette.websockets import WebSocketClose
 
 from askbook.access import Grant
 from askbook.access.limits import Allowance, Charge, Limiter
+from askbook.api.completions import shaped
 from askbook.api.errors import answer_to
 from askbook.api.identity import client_network, identify, path_of
 from askbook.bootstrap import Askbook
@@ -55,7 +56,8 @@ class Gate:
             caller = await identify(request, askbook.keys)
             await self._charge(request, request.app.state.limiter, caller)
         except AskbookError as error:
-            await answer_to(request, error)(scope, receive, send)
+            answer = shaped(path_of(scope), answer_to(request, error))
+            await answer(scope, receive, send)
             return
         request.state.caller = caller
         await self._app(scope, receive, send)

@@ -8,7 +8,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from askbook.api.completions import shaped
 from askbook.api.errors import unexpected
+from askbook.api.identity import path_of
 from askbook.api.schemas import iso_now
 
 MAX_BODY = 1_000_000
@@ -34,7 +36,7 @@ class Envelope:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
+        headers, path = Headers(scope=scope), path_of(scope)
         given = headers.get("x-request-id", "")
         request_id = (
             given if given.isascii() and 0 < len(given) <= 64 and given.isprintable() else ""
@@ -60,15 +62,15 @@ class Envelope:
 
         try:
             if (length := headers.get("content-length", "")).isdigit() and int(length) > MAX_BODY:
-                await _too_large(request_id)(scope, receive, send_with_headers)
+                await shaped(path, _too_large(request_id))(scope, receive, send_with_headers)
                 return
             await self._app(scope, _limited(receive), send_with_headers)
         except _BodyTooLarge:
-            await _too_large(request_id)(scope, receive, send_with_headers)
+            await shaped(path, _too_large(request_id))(scope, receive, send_with_headers)
         except Exception as error:
             if started:
                 raise
-            await unexpected(Request(scope), error)(scope, receive, send_with_headers)
+            await shaped(path, unexpected(Request(scope), error))(scope, receive, send_with_headers)
         finally:
             structlog.contextvars.unbind_contextvars("request_id")
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from askbook.bootstrap.askbook import Askbook
 from askbook.bootstrap.parts import make_embedder, make_judge
-from askbook.bootstrap.reachable import model_finding, served_checks
+from askbook.bootstrap.reachable import limits_finding, model_finding, served_checks
 from askbook.config import Settings
 from askbook.embedding import Embedder
 from askbook.embedding.builtin import BuiltinEmbedder
@@ -52,6 +52,7 @@ async def diagnose(settings: Settings) -> list[Check]:
         await _check("disk space", _space_finding(settings)),
         await _check("built-in models", _files_finding()),
         await _check("language model", model_finding(settings)),
+        await _check("limits", limits_finding(settings)),
         *await _stored(settings),
     ]
 

@@ -1,6 +1,6 @@
 """Whether services that answer over HTTP do: the language model's server, and our own."""
 
-from typing import Any
+from typing import Any, cast
 
 from askbook.config import Settings
 from askbook.errors import ConfigurationError, ServiceUnavailable
@@ -43,6 +43,37 @@ async def model_finding(settings: Settings) -> str:
             f"Set OPENAI_MODEL to one of: {', '.join(known[:10])}.",
         )
     return f"{name} at {address}"
+
+
+async def limits_finding(settings: Settings) -> str:
+    """The Valkey or Redis that processes count requests in, where one is set, must answer."""
+    url = settings.access.redis_url
+    if url is None:
+        return "counted in each process (ASKBOOK_REDIS_URL)"
+    try:
+        from redis.asyncio import Redis
+        from redis.exceptions import RedisError
+    except ImportError as error:
+        raise ConfigurationError(
+            "ASKBOOK_REDIS_URL is set, but the package redis is not installed.",
+            "Install it with `pip install 'askbook[server]'`.",
+        ) from error
+    from askbook.access.limits import client_url
+
+    # Its options have no types.
+    client = cast(Any, Redis).from_url(
+        client_url(url.get_secret_value()), socket_timeout=PATIENCE, socket_connect_timeout=PATIENCE
+    )
+    try:
+        await client.ping()
+    except (RedisError, OSError) as error:
+        raise ServiceUnavailable(
+            f"The store for limits does not answer: {error or type(error).__name__}.",
+            "Start Valkey or Redis, or correct ASKBOOK_REDIS_URL; until then each process counts alone.",
+        ) from error
+    finally:
+        await client.aclose()
+    return "counted together, on the server that ASKBOOK_REDIS_URL names"
 
 
 async def served_checks(address: str) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ router = APIRouter(
     prefix="/ingestion",
     tags=["ingestion"],
     dependencies=[Requires("admin")],
-    responses=refusals(404),
+    responses=refusals(),
 )
 
 JobId = Annotated[int, InPath(ge=1, le=2**31 - 1)]
@@ -87,7 +87,7 @@ async def jobs(
     return [job.to_json() for job in newest]
 
 
-@router.get("/status/{job_id}", response_model=dict[str, Any])
+@router.get("/status/{job_id}", response_model=dict[str, Any], responses=refusals(404))
 async def status(job_id: JobId, request: Request, askbook: Running, caller: Caller) -> Any:
     """How far a job is; with `Accept: text/event-stream`, every event until it is over."""
     job = await _job(askbook, caller, job_id)
@@ -103,7 +103,7 @@ async def cancel(job_id: JobId, askbook: Running, caller: Caller) -> dict[str, A
     return (await askbook.durable_jobs.cancel(job_id)).to_json()
 
 
-@router.get("/changes")
+@router.get("/changes", responses=refusals(404))
 async def changes(askbook: Running, caller: Caller, book_id: str | None = None) -> Changes:
     """What differs between a book's folder and what is served of it; nothing is changed."""
     shelved = await askbook.book(book_id, caller.books)

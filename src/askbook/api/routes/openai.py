@@ -7,19 +7,21 @@ from typing import Any
 
 import structlog
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 
 from askbook.access import Grant
 from askbook.agent.events import SentenceVerified
 from askbook.api.completions import (
     DONE,
+    OPENAI,
     Completion,
     CompletionRequest,
     ModelCard,
     ModelList,
     Writing,
+    in_openai_shape,
     openai_error,
+    openai_refusals,
 )
 from askbook.api.dependencies import Caller, Requires, Running, bound
 from askbook.api.errors import answer_error
@@ -44,13 +46,17 @@ class OpenAIRoute(APIRoute):
             try:
                 return await handle(request)
             except Exception as error:
-                return _reshaped(await answer_error(request, error))
+                return in_openai_shape(await answer_error(request, error))
 
         return handle_in_shape
 
 
 router = APIRouter(
-    prefix="/v1", tags=["openai"], route_class=OpenAIRoute, dependencies=[Requires("chat")]
+    prefix=OPENAI,
+    tags=["openai"],
+    route_class=OpenAIRoute,
+    dependencies=[Requires("chat")],
+    responses=openai_refusals(),
 )
 
 _EVENTS: dict[str, Any] = {
@@ -65,7 +71,7 @@ async def models(askbook: Running, caller: Caller) -> ModelList:
     return ModelList(data=await _cards(askbook, caller))
 
 
-@router.get("/models/{model:path}")
+@router.get("/models/{model:path}", responses=openai_refusals(404))
 async def model(model: str, askbook: Running, caller: Caller) -> ModelCard:
     """One of them."""
     for card in await _cards(askbook, caller):
@@ -74,7 +80,11 @@ async def model(model: str, askbook: Running, caller: Caller) -> ModelCard:
     raise await _unknown(askbook, caller, model)
 
 
-@router.post("/chat/completions", response_model=Completion, responses={200: _EVENTS})
+@router.post(
+    "/chat/completions",
+    response_model=Completion,
+    responses={200: _EVENTS, **openai_refusals(404, 413)},
+)
 async def chat_completions(
     body: CompletionRequest, request: Request, askbook: Running, caller: Caller
 ) -> Any:
@@ -124,21 +134,6 @@ async def _events(turn: AsyncGenerator[TurnEvent], writing: Writing) -> AsyncGen
 
 def _failure(code: str, message: str) -> bytes:
     return b"data: " + json.dumps(openai_error(500, code, message)).encode() + b"\n\n"
-
-
-def _reshaped(response: JSONResponse) -> JSONResponse:
-    """One of our error answers in OpenAI's shape, its status and headers kept."""
-    body: dict[str, Any] = json.loads(bytes(response.body))
-    # Their clients know 400 where ours know 422.
-    status = 400 if response.status_code == 422 else response.status_code
-    code = "model_not_found" if body["error"] == "not_found" else body["error"]
-    message = f"{body['message']} {body['suggestion']}".strip()
-    kept = {
-        name: value
-        for name, value in response.headers.items()
-        if name not in ("content-length", "content-type")
-    }
-    return JSONResponse(openai_error(status, code, message), status, kept)
 
 
 async def _books(askbook: Askbook, caller: Grant) -> list[Book]:

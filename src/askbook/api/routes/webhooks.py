@@ -17,12 +17,17 @@ from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from askbook.api.dependencies import Running
+from askbook.api.errors import refusals
 from askbook.bootstrap import Askbook
 from askbook.config import IngestionSettings
 from askbook.errors import AskbookError, InvalidInput, NotFound, Unauthorized
 from askbook.ingestion.jobs import IngestionJob
 
 router = APIRouter(prefix="/ingestion/webhook", tags=["ingestion"])
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    202: {"description": "An ingest was started."},
+    **refusals(401, 404, 413, 422, 503, is_open=True),
+}
 log = structlog.get_logger(__name__)
 
 DELIVERIES = 1000
@@ -93,7 +98,7 @@ class Pushes:
             self._following.pop(job.book_id, None)
 
 
-@router.post("/github")
+@router.post("/github", responses=_ANSWERS)
 async def github(
     request: Request,
     response: Response,
