@@ -228,7 +228,8 @@ def test_an_answer_can_be_rated(page: Page) -> None:
         route.fulfill(status=204)
 
     page.route("**/feedback", take)
-    ask(page, IN_THE_BOOK)
+    answer_with(page, an_answer())
+    ask(page, "q")
     page.get_by_role("button", name="Not helpful").click()
     page.get_by_label("What was wrong?").fill("Too short")
     page.keyboard.press("Enter")
