@@ -30,15 +30,6 @@ CHROMIUM_ARGUMENTS = [
 ]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker runs them all, with one browser and one server."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("browser"))
-            item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.enable_socket)
-
-
 def cannot_run(reason: str) -> NoReturn:
     """Skip with the reason; where skipping would hide something, fail."""
     if os.environ.get("CI") == "true":

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from asking import IN_THE_BOOK, NOT_IN_THE_BOOK, an_answer, answer_with, ask, sent
+from asking import IN_THE_BOOK, MARKS, NOT_IN_THE_BOOK, an_answer, answer_with, ask, sent
 from playwright.sync_api import BrowserContext, Page, Route, expect
 from serving import PREFIX
+
+pytestmark = MARKS
 
 
 def letters(text: str) -> str:

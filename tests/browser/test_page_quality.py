@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import IN_THE_BOOK, LONG_SESSION, LONG_TURNS, NOT_IN_THE_BOOK, SENTENCES, ask
+from asking import IN_THE_BOOK, LONG_SESSION, LONG_TURNS, MARKS, NOT_IN_THE_BOOK, SENTENCES, ask
 from playwright.sync_api import BrowserContext, Page, expect
+
+pytestmark = MARKS
 
 LARGEST_PAGE = 60_000
 PHONES = [320, 390]

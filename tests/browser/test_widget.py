@@ -5,9 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from asking import IN_THE_BOOK, NOT_IN_THE_BOOK, an_answer, answer_with, ask, sent
+from asking import IN_THE_BOOK, MARKS, NOT_IN_THE_BOOK, an_answer, answer_with, ask, sent
 from playwright.sync_api import Page, expect
 from serving import HostPages
+
+pytestmark = MARKS
 
 PLAIN = "<!doctype html><title>Plain</title><p id=text>{text}</p><script src='{server}/widget.js' defer></script>"
 HOSTILE = """<!doctype html><title>Hostile</title><style>
