@@ -9,7 +9,7 @@ from playwright.sync_api import Page, Request, Route, expect
 MARKS = [
     pytest.mark.browser,
     pytest.mark.enable_socket,
-    # One worker runs them all, with one browser and one server.
+    # One worker runs them all, with one server.
     pytest.mark.xdist_group("browser"),
 ]
 IN_THE_BOOK = "What does colcon build --symlink-install change?"
