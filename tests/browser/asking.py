@@ -3,8 +3,15 @@
 import json
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, Request, Route, expect
 
+MARKS = [
+    pytest.mark.browser,
+    pytest.mark.enable_socket,
+    # One worker runs them all, with one server.
+    pytest.mark.xdist_group("browser"),
+]
 IN_THE_BOOK = "What does colcon build --symlink-install change?"
 NOT_IN_THE_BOOK = "How long should a sourdough pizza rise before baking?"
 SESSION_ID = "3f0d5f0e-7c86-4a3a-9c6e-0a4c1f1f4b11"

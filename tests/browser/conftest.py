@@ -1,4 +1,4 @@
-"""Real Chromium and the real product, each started once for all browser tests."""
+"""Real Chromium, and the real product started once for all browser tests."""
 
 import asyncio
 import os
@@ -30,15 +30,6 @@ CHROMIUM_ARGUMENTS = [
 ]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker runs them all, with one browser and one server."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("browser"))
-            item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.enable_socket)
-
-
 def cannot_run(reason: str) -> NoReturn:
     """Skip with the reason; where skipping would hide something, fail."""
     if os.environ.get("CI") == "true":
@@ -65,9 +56,9 @@ async def _have_long_conversation(settings: Settings) -> None:
             await dialogue.append(asked, answer, book_id="physical-ai-robotics", confidence=0.9)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(server: str) -> Iterator[Browser]:
-    """Chromium; after the server, for while it is open nothing else may run an event loop in this thread."""
+    """Chromium, as short as can be: while it is open, no test in this process can run an event loop of its own."""
     chromium = shutil.which("chromium")
     if chromium is None:
         cannot_run("chromium is not installed (apt-get install chromium)")

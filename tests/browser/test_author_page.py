@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 
-from asking import NOT_IN_THE_BOOK, ask
+from asking import MARKS, NOT_IN_THE_BOOK, ask
 from playwright.sync_api import BrowserContext, Page, Route, expect
+
+pytestmark = MARKS
 
 
 def test_an_author_ingests_and_sees_what_is_missing(

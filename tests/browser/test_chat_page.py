@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from asking import IN_THE_BOOK, NOT_IN_THE_BOOK, an_answer, answer_with, ask, sent
+from asking import IN_THE_BOOK, MARKS, NOT_IN_THE_BOOK, an_answer, answer_with, ask, sent
 from playwright.sync_api import BrowserContext, Page, Route, expect
 from serving import PREFIX
+
+pytestmark = MARKS
 
 
 def letters(text: str) -> str:
@@ -228,7 +230,8 @@ def test_an_answer_can_be_rated(page: Page) -> None:
         route.fulfill(status=204)
 
     page.route("**/feedback", take)
-    ask(page, IN_THE_BOOK)
+    answer_with(page, an_answer())
+    ask(page, "q")
     page.get_by_role("button", name="Not helpful").click()
     page.get_by_label("What was wrong?").fill("Too short")
     page.keyboard.press("Enter")

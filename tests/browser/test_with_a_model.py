@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import ask
+from asking import MARKS, ask
 from playwright.sync_api import Browser, Page, expect
 from serving import Product
 
 from askbook.config import load_settings
 from openai_chat_server import ChatServer, Say
+
+pytestmark = MARKS
 
 PAYLOADS = (
     '<img src=x onerror="window.owned=1"> <script>window.owned=1</script> '
