@@ -38,10 +38,12 @@ def cannot_run(reason: str) -> NoReturn:
 
 
 @pytest.fixture(scope="session")
-def server(ingested: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server(
+    ingested: Path, tmp_path_factory: pytest.TempPathFactory, host_pages: HostPages
+) -> Iterator[str]:
     """The address of the product with the sample book, and one very long conversation in it."""
     data = copy_data(ingested, tmp_path_factory.mktemp("browsed") / "data")
-    settings = load_settings(data_dir=data)
+    settings = load_settings(data_dir=data, cors_origins=host_pages.url)
     asyncio.run(_have_long_conversation(settings))
     with Product(settings) as product:
         yield product.url

@@ -7,7 +7,6 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -23,13 +22,12 @@ class Product:
     """`askbook serve` without its process; also reachable below `PREFIX`, as behind a proxy that strips it."""
 
     def __init__(self, settings: Settings) -> None:
-        # Host pages of the widget lie on other ports; which sites may ask is the server's own matter.
-        app: ASGIApp = CORSMiddleware(
-            create_app(settings), allow_origins=["*"], allow_methods=["*"], allow_headers=["*"]
-        )
         self._listening = socket.create_server(("127.0.0.1", 0))
         config = uvicorn.Config(
-            _without_prefix(app), log_config=None, access_log=False, timeout_graceful_shutdown=2
+            _without_prefix(create_app(settings)),
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=2,
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
