@@ -17,7 +17,7 @@ demo: $(BASE) ## Ingest the sample book, answer two questions, serve the chat pa
 	@$(BIN)/python examples/demo.py --port $(PORT)
 
 test: $(DEV) browser ## Run all tests
-	@$(BIN)/pytest -n auto --dist loadgroup tests
+	@$(BIN)/pytest -n auto --dist loadfile tests
 	@$(BIN)/python tests/conformance/coverage.py
 
 install: $(BASE) ## Make the environment alone

@@ -9,8 +9,6 @@ from playwright.sync_api import Page, Request, Route, expect
 MARKS = [
     pytest.mark.browser,
     pytest.mark.enable_socket,
-    # One worker runs them all, with one server.
-    pytest.mark.xdist_group("browser"),
 ]
 IN_THE_BOOK = "What does colcon build --symlink-install change?"
 NOT_IN_THE_BOOK = "How long should a sourdough pizza rise before baking?"

@@ -37,7 +37,7 @@ def cannot_run(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(
     ingested: Path, tmp_path_factory: pytest.TempPathFactory, host_pages: HostPages
 ) -> Iterator[str]:

@@ -12,7 +12,7 @@ from askbook.config import load_settings
 from askbook.errors import ConfigurationError, InvalidInput
 from sample_chunks import make_context
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sample")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 QUESTION = "Which stop categories may an emergency stop have?"
 FOREIGN = "What is the capital of Australia?"

@@ -6,7 +6,7 @@ from datetime import datetime
 import httpx
 import pytest
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sample")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.mark.spec("B61")

@@ -25,7 +25,7 @@ from askbook.config import load_settings
 from askbook.errors import InvalidInput
 from askbook.ingestion.state import IngestionState
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sample")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 NAMESPACE = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
 SAMPLE = "physical-ai-robotics"

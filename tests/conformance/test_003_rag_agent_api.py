@@ -21,7 +21,7 @@ from askbook.retrieval.calibration import Calibration
 from askbook.retrieval.confidence import ConfidenceMetrics, assess
 from sample_chunks import make_context
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sample")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 QUESTION = "Which stop categories may an emergency stop have?"
 FOREIGN = "What is the capital of Australia?"

@@ -11,7 +11,7 @@ from askbook.chat import Turn, TurnState
 from askbook.errors import IllegalTransition, InvalidInput
 from sample_chunks import make_context
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sample")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 QUESTION = "Which stop categories may an emergency stop have?"
 FOREIGN = "What is the capital of Australia?"

@@ -2,10 +2,7 @@
 
 from pathlib import Path
 
-import pytest
 from command_line import askbook
-
-pytestmark = pytest.mark.xdist_group("cli")
 
 
 def test_a_book_is_calibrated_and_says_so(data_dir: Path) -> None:

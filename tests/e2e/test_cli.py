@@ -14,8 +14,6 @@ from command_line import askbook, serving
 from askbook.cli.main import _run as run_here
 from data_directories import copy_data
 
-pytestmark = pytest.mark.xdist_group("cli")
-
 IN_THE_BOOK = "Which stop categories may an emergency stop have?"
 NOT_IN_THE_BOOK = "What is the capital of Australia?"
 HEAVY = ("numpy", "onnxruntime", "sqlalchemy", "fastapi", "qdrant_edge", "pydantic", "tokenizers")

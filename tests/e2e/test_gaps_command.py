@@ -7,10 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
 from command_line import askbook, serving
-
-pytestmark = pytest.mark.xdist_group("cli")
 
 DRONES = (
     "How long does the battery of a drone last?",
@@ -72,7 +69,7 @@ def post(url: str, question: str) -> Any:
     request = urllib.request.Request(
         url,
         data=json.dumps({"message": question, "session_id": SESSION}).encode(),
-        headers={"Content-Type": "application/json", "X-Forwarded-For": "203.0.113.9"},
+        headers={"Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request, timeout=60) as reply:
         return json.load(reply)

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from command_line import serving
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sample")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 IN_THE_BOOK = "Which stop categories may an emergency stop have?"
 NOT_IN_THE_BOOK = "What is the capital of Australia?"

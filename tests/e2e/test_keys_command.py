@@ -106,7 +106,7 @@ def test_a_stopped_server_finishes_the_answers_it_has_begun(
                 read = [stream.readline().decode()]
                 while model.at_once == 0:
                     time.sleep(0.01)
-                process = int((data_dir / "lock").read_text())
+                process = int((data_dir / "lock").read_text().splitlines()[0])
                 os.kill(process, signal.SIGTERM)
                 stopped = time.monotonic()
                 read += [line.decode() for line in stream]

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sample")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 TURNS = [
     # question, the lesson it is about, words of the answer

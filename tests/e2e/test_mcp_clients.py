@@ -13,7 +13,7 @@ from mcp import Client
 from askbook.bootstrap import open_keys
 from askbook.config import load_settings
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("served")]
+pytestmark = pytest.mark.asyncio
 
 IN_THE_BOOK = "Which stop categories may an emergency stop have?"
 NOT_IN_THE_BOOK = "What is the capital of Australia?"

@@ -13,8 +13,6 @@ from askbook.config import load_settings
 from http_server import HttpServer
 from openai_chat_server import ChatServer, Say
 
-pytestmark = pytest.mark.xdist_group("served")
-
 IN_THE_BOOK = "Which stop categories may an emergency stop have?"
 NOT_IN_THE_BOOK = "What is the capital of Australia?"
 ASKED: list[Any] = [{"role": "user", "content": IN_THE_BOOK}]

@@ -9,7 +9,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sample")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 Row = dict[str, Any]
 Answered = list[tuple[Row, dict[str, Any]]]

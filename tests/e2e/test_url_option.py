@@ -13,8 +13,6 @@ from command_line import COMMAND, Ended, askbook, serving
 
 from data_directories import copy_data
 
-pytestmark = pytest.mark.xdist_group("cli")
-
 IN_THE_BOOK = "Which stop categories may an emergency stop have?"
 NOT_IN_THE_BOOK = "What is the capital of Australia?"
 

@@ -11,7 +11,7 @@ from askbook.errors import ConfigurationError
 from askbook.retrieval.history import Message
 from askbook.retrieval.judging import Judgement
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("sample")]
+pytestmark = pytest.mark.asyncio
 
 IN_THE_BOOK = "Which stop categories may an emergency stop have?"
 NOT_IN_THE_BOOK = "What is the capital of Australia?"

@@ -16,7 +16,7 @@ from askbook.retrieval.history import Message
 from askbook.retrieval.query import SearchResult
 from askbook.retrieval.search import JUDGED
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sample")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 QUESTION = "Why do I receive nothing from the lidar driver?"
 

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from askbook.errors import Conflict
+from askbook.errors import Conflict, ServiceUnavailable
 
 LOCK_SPACE = 7215531
 _PATIENCE = 20
@@ -42,7 +42,7 @@ class Presence:
                 try:
                     await self._connection.execute(text("SELECT 1"))
                     return
-                except DBAPIError:
+                except (DBAPIError, ServiceUnavailable):
                     await self._connection.invalidate()
                     await self._connection.close()
                     self._connection = None
