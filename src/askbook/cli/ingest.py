@@ -1,5 +1,6 @@
 """`askbook ingest`: makes the index equal to a folder, with a progress bar on stderr."""
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -40,11 +41,18 @@ def ingest(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
     ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Then ingest every change as it is saved, until Ctrl-C.")
+    ] = False,
     as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> int:
     """Ingest a book, or what changed in it since the last time."""
     settings = settings_for(data_dir)
+    if watch:
+        _check_watching(path, dry_run=dry_run, as_json=as_json)
+        run(_watch(settings, path, book, mode))
+        return 0
     if dry_run:
         plan = run(_plan(settings, path, book, mode))
         if as_json:
@@ -72,6 +80,39 @@ async def _ingest(settings: "Settings", path: Path, book: str | None, mode: Mode
 
     async with Askbook(settings) as askbook:
         return await ingest_with_bar(askbook, path, book, mode)
+
+
+def _check_watching(path: Path, *, dry_run: bool, as_json: bool) -> None:
+    from askbook.errors import InvalidInput
+
+    if dry_run or as_json:
+        raise InvalidInput(
+            f"--watch does not end by itself, and so does not go with {'--dry-run' if dry_run else '--json'}.",
+            "Leave out one of them.",
+        )
+    if not path.is_dir():
+        raise InvalidInput(f"{path} is not a folder.", "Give the folder that holds the book.")
+
+
+async def _watch(settings: "Settings", path: Path, book: str | None, mode: Mode) -> None:
+    """Ingest, and again after every change. The data directory is free in between."""
+    from watchfiles import DefaultFilter, awatch
+
+    from askbook.errors import AskbookError
+
+    # What an ingest writes may lie inside the folder.
+    relevant = DefaultFilter(ignore_paths=[settings.storage.data_dir.resolve()])
+    changes = awatch(path, watch_filter=relevant)
+    while True:
+        # Begun before the ingest: what is saved meanwhile counts.
+        waiting = asyncio.ensure_future(anext(changes))
+        try:
+            show_job(await _ingest(settings, path, book, mode))
+        except AskbookError as error:
+            note(f"askbook: {error}")
+        mode = "incremental"
+        note(f"Watching {path}; Ctrl-C ends it.")
+        await waiting
 
 
 async def ingest_with_bar(

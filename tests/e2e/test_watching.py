@@ -1,0 +1,56 @@
+"""`askbook ingest --watch`: every change is served as it is saved."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from command_line import COMMAND, askbook
+
+
+def until(is_so: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.05)
+
+
+def test_changes_are_ingested_as_they_are_saved(tmp_path: Path) -> None:
+    book = tmp_path / "book"
+    book.mkdir()
+    (book / "one.md").write_text("# One\n\nA node has one job.\n", encoding="utf-8")
+    # Inside the book's folder: what an ingest writes is no change of the book.
+    data_dir, log = book / ".askbook", tmp_path / "log"
+    with log.open("w", encoding="utf-8") as out:
+        process = subprocess.Popen(
+            [*COMMAND, "ingest", str(book), "--watch", "--data-dir", str(data_dir)],
+            stdout=out,
+            stderr=out,
+        )
+        try:
+
+            def rounds() -> int:
+                return log.read_text(encoding="utf-8").count("Watching")
+
+            until(lambda: rounds() == 1)
+            (book / "two.md").write_text("# Two\n\nA topic has a name.\n", encoding="utf-8")
+            until(lambda: rounds() == 2)
+            found = askbook("search", "Which thing has a name?", "--json", data_dir=data_dir)
+            assert found.json["results"][0]["source_file"] == "two.md"
+            time.sleep(2.0)
+            assert rounds() == 2
+            os.kill(process.pid, signal.SIGINT)
+            assert process.wait(timeout=30) == 130
+        finally:
+            process.kill()
+            process.wait()
+
+
+def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
+    ended = askbook("ingest", tmp_path, "--watch", "--json", data_dir=tmp_path / "data")
+    assert ended.code == 4
+    assert "--watch" in ended.err
+    ended = askbook("ingest", tmp_path / "absent", "--watch", data_dir=tmp_path / "data")
+    assert ended.code == 4
