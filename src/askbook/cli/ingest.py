@@ -96,13 +96,14 @@ def _check_watching(path: Path, *, dry_run: bool, as_json: bool) -> None:
 
 async def _watch(settings: "Settings", path: Path, book: str | None, mode: Mode) -> None:
     """Ingest, and again after every change. The data directory is free in between."""
-    from watchfiles import DefaultFilter, awatch
+    from watchfiles import DefaultFilter
+    from watchfiles import awatch as changes_of  # pyright: ignore[reportUnknownVariableType]  # it names a package that is not here
 
     from askbook.errors import AskbookError
 
     # What an ingest writes may lie inside the folder.
     relevant = DefaultFilter(ignore_paths=[settings.storage.data_dir.resolve()])
-    changes = awatch(path, watch_filter=relevant)
+    changes = changes_of(path, watch_filter=relevant)
     while True:
         # Begun before the ingest: what is saved meanwhile counts.
         waiting = asyncio.ensure_future(anext(changes))
