@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -50,6 +51,11 @@ def askbook(*arguments: str | Path, data_dir: Path | None = None, **env: str) ->
         env={**os.environ, **env},
     )
     return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def hear_interrupts() -> None:
+    """Have commands hear Ctrl-C also where the tests do not: a shell takes it from what it runs in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager

@@ -9,6 +9,8 @@ import time
 import uuid
 from pathlib import Path
 
+from command_line import hear_interrupts
+
 COMMAND = [sys.executable, "-m", "askbook", "chat"]
 FIRST = "For how long does a tf2 buffer remember transforms?"
 THEN = "How can I make it longer?"
@@ -65,6 +67,7 @@ def test_what_is_no_session_is_a_bad_argument(data_dir: Path) -> None:
 
 
 def test_ctrl_c_at_the_prompt_leaves(data_dir: Path) -> None:
+    hear_interrupts()
     process = subprocess.Popen(
         [*COMMAND, "--data-dir", str(data_dir)],
         stdin=subprocess.PIPE,

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from command_line import COMMAND, askbook
+from command_line import COMMAND, askbook, hear_interrupts
 
 
 def until(is_so: Callable[[], bool], seconds: float = 60.0) -> None:
@@ -23,6 +23,7 @@ def test_changes_are_ingested_as_they_are_saved(tmp_path: Path) -> None:
     (book / "one.md").write_text("# One\n\nA node has one job.\n", encoding="utf-8")
     # Inside the book's folder: what an ingest writes is no change of the book.
     data_dir, log = book / ".askbook", tmp_path / "log"
+    hear_interrupts()
     with log.open("w", encoding="utf-8") as out:
         process = subprocess.Popen(
             [*COMMAND, "ingest", str(book), "--watch", "--data-dir", str(data_dir)],
