@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
@@ -134,6 +135,45 @@ async def test_the_window_moves_on_the_store_too(valkey: Valkey) -> None:
     assert all(0 < a.seconds <= 60 for a in found)
     assert (await limiter.take([Charge("other", 3)])).granted
     await limiter.close()
+
+
+async def test_a_busy_process_does_not_take_the_store_for_dead(
+    valkey: Valkey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askbook.access.limits.PATIENCE", 0.2)
+    limiter = Limiter(SharedWindow(valkey.url))
+
+    async def work_hard() -> None:
+        for _ in range(4):
+            await asyncio.sleep(0)
+            time.sleep(0.3)  # what is tested: the loop hears nothing meanwhile
+
+    answers, _ = await asyncio.gather(
+        asyncio.gather(*(limiter.take([Charge("key", 5)]) for _ in range(10))), work_hard()
+    )
+    assert sum(answer.granted for answer in answers) == 5
+    # All ten were counted by the store: another process is refused.
+    elsewhere = Limiter(SharedWindow(valkey.url))
+    assert not (await elsewhere.take([Charge("key", 5)])).granted
+    await limiter.close()
+    await elsewhere.close()
+
+
+async def test_a_store_that_says_nothing_is_given_up() -> None:
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    limiter = Limiter(SharedWindow(f"redis://127.0.0.1:{port}/0"))
+    begun = time.monotonic()
+    found = [await limiter.take([Charge("key", 1)]) for _ in range(2)]
+    assert [allowance.granted for allowance in found] == [True, False]
+    assert time.monotonic() - begun < 5
+    await limiter.close()
+    server.close()
+    await server.wait_closed()
 
 
 async def test_the_doctor_tells_whether_the_store_answers(tmp_path: Path, valkey: Valkey) -> None:

@@ -1,11 +1,12 @@
 """How often a caller may ask: so many requests in any 60 seconds, in this process or across several."""
 
+import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import structlog
 
@@ -13,14 +14,17 @@ from askbook.errors import ServiceUnavailable
 from askbook.remote import Breaker
 
 if TYPE_CHECKING:
-    pass
+    from limits import RateLimitItem, WindowStats
 
+T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 WINDOW = 60
 """Seconds."""
-PATIENCE = 0.5
+PATIENCE = 1.0
 """Seconds that a request waits for the shared store before it is counted here."""
+GLANCES = 20
+"""So often a waiting request looks up within that time."""
 SWEEP = 1000
 """So many new names, and those that are no longer counted are forgotten."""
 
@@ -155,15 +159,22 @@ class SharedWindow:
     def __init__(self, url: str) -> None:
         from limits.aio.storage import RedisStorage
         from limits.aio.strategies import MovingWindowRateLimiter
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
 
+        # Once, for a connection that a restarted store has forgotten; how long to wait is counted here.
+        options: dict[str, Any] = {
+            "retry": Retry(NoBackoff(), 1),
+            "socket_timeout": None,
+            "socket_connect_timeout": None,
+        }
         self._storage: Any = RedisStorage(
             # The wire is the same; the scheme chooses a client library, and one is enough.
             client_url(url),
             wrap_exceptions=True,
             implementation="redispy",
             key_prefix="askbook",
-            socket_timeout=PATIENCE,
-            socket_connect_timeout=PATIENCE,
+            **options,
         )
         self._limiter: MovingWindowRateLimiter = MovingWindowRateLimiter(self._storage)
 
@@ -173,8 +184,7 @@ class SharedWindow:
 
         item = RateLimitItemPerSecond(charge.amount, WINDOW)
         try:
-            granted = await self._limiter.hit(item, charge.account)
-            stats = await self._limiter.get_window_stats(item, charge.account)
+            granted, stats = await _patiently(self._hit(item, charge.account))
         except (StorageError, OSError) as error:
             raise ServiceUnavailable(
                 f"The store for limits does not answer: {type(error).__name__}.",
@@ -185,3 +195,24 @@ class SharedWindow:
 
     async def close(self) -> None:
         await self._storage.bridge.get_connection().aclose()
+
+    async def _hit(self, item: "RateLimitItem", account: str) -> "tuple[bool, WindowStats]":
+        granted = await self._limiter.hit(item, account)
+        return granted, await self._limiter.get_window_stats(item, account)
+
+
+async def _patiently(question: Coroutine[Any, Any, T]) -> T:
+    """The store's answer, or TimeoutError.
+
+    Only time in which this process could have heard it counts: after a moment of hard work the answer
+    lies there unread, and a plain timeout would take the store for dead.
+    """
+    asking = asyncio.ensure_future(question)
+    try:
+        for _ in range(GLANCES):
+            done, _ = await asyncio.wait({asking}, timeout=PATIENCE / GLANCES)
+            if done:
+                return asking.result()
+        raise TimeoutError
+    finally:
+        asking.cancel()
