@@ -34,7 +34,7 @@ from askbook.api.routes import metrics as counters
 from askbook.bootstrap import Askbook
 from askbook.bootstrap.logs import configure_logs
 from askbook.bootstrap.tracing import Tracing, make_tracing
-from askbook.config import Settings, listed, load_settings
+from askbook.config import Settings, load_settings
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -118,11 +118,11 @@ def _surround(app: FastAPI, settings: Settings, tracer: "Tracer | None") -> None
     """What stands around every route; the last added is the outermost."""
     access = settings.access
     app.add_middleware(Gate, address_rate=access.address_rate)
-    app.add_middleware(CrossOrigin, origins=listed(access.cors_origins))
+    app.add_middleware(CrossOrigin, origins=access.cors_origins)
     app.add_middleware(Deadline, seconds=settings.server.request_timeout)
     # Streams are left alone: an event is sent when it happens, not when a block is full.
     app.add_middleware(GZipMiddleware, minimum_size=SMALL, compresslevel=5)
     app.add_middleware(Observed, metrics=app.state.metrics, tracer=tracer)
     app.add_middleware(Envelope)
-    if proxies := listed(access.trusted_proxies):
-        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=proxies)
+    if access.trusted_proxies:
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(access.trusted_proxies))

@@ -1,10 +1,9 @@
-"""All settings, from the environment and `.env`; a malformed value stops the start with one line each."""
+"""The settings, a section for each part; every field has its name in the environment."""
 
 import ipaddress
 import re
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias, TypeVar, get_args
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -12,15 +11,11 @@ from pydantic import (
     BeforeValidator,
     Field,
     SecretStr,
-    ValidationError,
 )
-from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from askbook.errors import ConfigurationError
 
-
-class _Section(BaseSettings):
+class Section(BaseSettings):
     """Settings with full environment names, so that the documents' own names stay valid."""
 
     model_config = SettingsConfigDict(
@@ -31,9 +26,6 @@ class _Section(BaseSettings):
         frozen=True,
         populate_by_name=True,
     )
-
-
-S = TypeVar("S", bound=_Section)
 
 
 def _address(value: str) -> str:
@@ -50,11 +42,15 @@ def _words(value: object) -> object:
     return tuple(value.replace(",", " ").split()) if isinstance(value, str) else value
 
 
+Words: TypeAlias = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
+"""Several entries, with commas between."""
+
+
 def _env(name: str) -> AliasChoices:
     return AliasChoices(name)
 
 
-class StorageSettings(_Section):
+class StorageSettings(Section):
     """Where books, conversations and jobs are kept, and whether declined questions are."""
 
     data_dir: Path = Field(Path(".askbook"), validation_alias=_env("ASKBOOK_DATA_DIR"))
@@ -70,7 +66,7 @@ class StorageSettings(_Section):
     )
 
 
-class EmbedderSettings(_Section):
+class EmbedderSettings(Section):
     """Which embedder turns text into vectors."""
 
     embedder: Literal["builtin", "openai", "cohere"] = Field(
@@ -92,7 +88,7 @@ class EmbedderSettings(_Section):
     )
 
 
-class OpenAISettings(_Section):
+class OpenAISettings(Section):
     """How OpenAI, or a server that speaks its API, is reached."""
 
     openai_api_key: SecretStr | None = Field(None, validation_alias=_env("OPENAI_API_KEY"))
@@ -103,7 +99,7 @@ class OpenAISettings(_Section):
     )
 
 
-class CohereSettings(_Section):
+class CohereSettings(Section):
     """How Cohere is reached."""
 
     cohere_api_key: SecretStr | None = Field(None, validation_alias=_env("COHERE_API_KEY"))
@@ -114,7 +110,7 @@ class CohereSettings(_Section):
     )
 
 
-class IndexSettings(_Section):
+class IndexSettings(Section):
     """Where chunks are found: embedded in the data directory, or on a Qdrant server."""
 
     qdrant_url: Address | None = Field(
@@ -146,7 +142,7 @@ class IndexSettings(_Section):
     )
 
 
-class RetrievalSettings(_Section):
+class RetrievalSettings(Section):
     """How much is retrieved and how it is ordered."""
 
     top_k: int = Field(5, ge=1, le=100, validation_alias=_env("AGENT_TOP_K"))
@@ -158,7 +154,7 @@ class RetrievalSettings(_Section):
     judge: bool = Field(True, validation_alias=_env("ASKBOOK_JUDGE"))
 
 
-class ConfidenceSettings(_Section):
+class ConfidenceSettings(Section):
     """When to answer, when to add a disclaimer, when to say that it is not in the book."""
 
     policy: Literal["calibrated", "threshold"] = Field(
@@ -183,7 +179,7 @@ class ConfidenceSettings(_Section):
     )
 
 
-class ModelSettings(_Section):
+class ModelSettings(Section):
     """Which language model writes answers, and how far it may go.
 
     With neither a key nor a base URL none does: answers are quoted from the book.
@@ -212,7 +208,7 @@ class ModelSettings(_Section):
     )
 
 
-class IngestionSettings(_Section):
+class IngestionSettings(Section):
     """What the server may ingest, and as whom."""
 
     books_dir: Path | None = Field(
@@ -234,15 +230,15 @@ class IngestionSettings(_Section):
     )
 
 
-def _origins(value: str) -> str:
-    for origin in listed(value):
+def _origins(value: tuple[str, ...]) -> tuple[str, ...]:
+    for origin in value:
         if not re.fullmatch(r"https?://[^\s/?#*@]+", origin):
             raise ValueError(f"{origin} is no origin such as https://docs.example.com")
     return value
 
 
-def _networks(value: str) -> str:
-    for network in listed(value):
+def _networks(value: tuple[str, ...]) -> tuple[str, ...]:
+    for network in value:
         try:
             ipaddress.ip_network(network)
         except ValueError as error:
@@ -258,7 +254,7 @@ def _store_address(value: SecretStr | None) -> SecretStr | None:
     return value
 
 
-class AccessSettings(_Section):
+class AccessSettings(Section):
     """Who may reach the server from where, and how often. Keys are made with `askbook keys`."""
 
     redis_url: Annotated[SecretStr | None, AfterValidator(_store_address)] = Field(
@@ -272,19 +268,19 @@ class AccessSettings(_Section):
         validation_alias=_env("ASKBOOK_ADDRESS_RATE"),
         description="requests in 60 seconds from one address with one publishable key",
     )
-    cors_origins: Annotated[str, AfterValidator(_origins)] = Field(
-        "",
+    cors_origins: Annotated[Words, AfterValidator(_origins)] = Field(
+        (),
         validation_alias=_env("ASKBOOK_CORS_ORIGINS"),
         description="pages elsewhere that may ask, with commas between; those of publishable keys may anyway",
     )
-    trusted_proxies: Annotated[str, AfterValidator(_networks)] = Field(
-        "",
+    trusted_proxies: Annotated[Words, AfterValidator(_networks)] = Field(
+        (),
         validation_alias=_env("ASKBOOK_TRUSTED_PROXIES"),
         description="addresses or networks whose X-Forwarded-For counts, with commas between",
     )
 
 
-class ServerSettings(_Section):
+class ServerSettings(Section):
     """Where `askbook serve` listens, and how long it waits."""
 
     host: str = Field("127.0.0.1", validation_alias=_env("ASKBOOK_HOST"))
@@ -309,7 +305,7 @@ class ServerSettings(_Section):
         validation_alias=_env("OTEL_EXPORTER_OTLP_ENDPOINT"),
         description="a collector's http://host:4318, for traces; absent: none are made",
     )
-    allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)] = Field(
+    allowed_hosts: Words = Field(
         (),
         validation_alias=_env("ASKBOOK_ALLOWED_HOSTS"),
         description="names, with commas, that /mcp answers to on loopback besides localhost",
@@ -330,125 +326,8 @@ class ServerSettings(_Section):
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 
-class ClientSettings(_Section):
+class ClientSettings(Section):
     """Which server `ask`, `search` and `chat` speak to instead of opening the data directory."""
 
     url: Address | None = Field(None, validation_alias=_env("ASKBOOK_URL"))
     key: SecretStr | None = Field(None, validation_alias=_env("ASKBOOK_KEY"))
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The effective settings, in sections."""
-
-    storage: StorageSettings
-    index: IndexSettings
-    embedder: EmbedderSettings
-    openai: OpenAISettings
-    cohere: CohereSettings
-    retrieval: RetrievalSettings
-    confidence: ConfidenceSettings
-    model: ModelSettings
-    ingestion: IngestionSettings
-    access: AccessSettings
-    server: ServerSettings
-    client: ClientSettings
-
-
-def load_settings(**overrides: object) -> Settings:
-    """Read all sections; `overrides` (field names, as from command-line options) win when not None.
-
-    Raises ConfigurationError with one line per mistake: name, value (secrets masked), what is allowed.
-    """
-    given = {name: value for name, value in overrides.items() if value is not None}
-    mistakes: list[str] = []
-
-    def section(kind: type[S]) -> S | None:
-        own = {name: value for name, value in given.items() if name in kind.model_fields}
-        try:
-            return kind(**own)  # pyright: ignore[reportArgumentType]  # validated right here
-        except ValidationError as error:
-            mistakes.extend(_mistakes(kind, error))
-            return None
-
-    storage, index = section(StorageSettings), section(IndexSettings)
-    embedder, openai = section(EmbedderSettings), section(OpenAISettings)
-    cohere, server = section(CohereSettings), section(ServerSettings)
-    retrieval, confidence = section(RetrievalSettings), section(ConfidenceSettings)
-    ingestion, model = section(IngestionSettings), section(ModelSettings)
-    access = section(AccessSettings)
-    client = section(ClientSettings)
-    if not (
-        model
-        and storage
-        and index
-        and embedder
-        and openai
-        and cohere
-        and retrieval
-        and confidence
-        and server
-        and ingestion
-        and access
-        and client
-    ):
-        raise ConfigurationError(
-            "\n".join(mistakes), "Correct these settings in the environment or in .env."
-        )
-    if not confidence.low <= confidence.medium <= confidence.high:
-        raise ConfigurationError(
-            f"ASKBOOK_CONFIDENCE_LOW/_MEDIUM/_HIGH are {confidence.low}, {confidence.medium}, "
-            f"{confidence.high}, but must rise.",
-            "Correct these settings in the environment or in .env.",
-        )
-    return Settings(
-        storage=storage,
-        index=index,
-        embedder=embedder,
-        openai=openai,
-        cohere=cohere,
-        retrieval=retrieval,
-        confidence=confidence,
-        model=model,
-        ingestion=ingestion,
-        access=access,
-        server=server,
-        client=client,
-    )
-
-
-def listed(value: str) -> list[str]:
-    """The entries of a setting that has several, with commas between."""
-    return [entry.strip() for entry in value.split(",") if entry.strip()]
-
-
-def describe_settings(settings: Settings) -> dict[str, object]:
-    """Every setting by its environment name, with its effective value; secrets are masked."""
-    described: dict[str, object] = {}
-    for part in fields(settings):
-        section: _Section = getattr(settings, part.name)
-        for name, info in type(section).model_fields.items():
-            value: object = getattr(section, name)
-            if isinstance(value, SecretStr):
-                value = "********"
-            described[_env_name(name, info)] = str(value) if isinstance(value, Path) else value
-    return described
-
-
-def _mistakes(kind: type[_Section], error: ValidationError) -> list[str]:
-    lines: list[str] = []
-    for item in error.errors():
-        name = str(item["loc"][0]) if item["loc"] else ""
-        info = kind.model_fields.get(name) or next(
-            (i for n, i in kind.model_fields.items() if _env_name(n, i) == name), None
-        )
-        shown = name if info is None else _env_name(name, info)
-        secret = info is not None and SecretStr in (info.annotation, *get_args(info.annotation))
-        value = "********" if secret else repr(item.get("input"))
-        lines.append(f"{shown} = {value}: {item['msg']}")
-    return lines
-
-
-def _env_name(name: str, info: FieldInfo) -> str:
-    alias = info.validation_alias
-    return str(alias.choices[0]) if isinstance(alias, AliasChoices) else name

@@ -1,0 +1,35 @@
+"""All settings: what there is, in sections, and how they are read."""
+
+from askbook.config.loading import Settings, describe_settings, load_settings
+from askbook.config.sections import (
+    AccessSettings,
+    ClientSettings,
+    CohereSettings,
+    ConfidenceSettings,
+    EmbedderSettings,
+    IndexSettings,
+    IngestionSettings,
+    ModelSettings,
+    OpenAISettings,
+    RetrievalSettings,
+    ServerSettings,
+    StorageSettings,
+)
+
+__all__ = [
+    "AccessSettings",
+    "ClientSettings",
+    "CohereSettings",
+    "ConfidenceSettings",
+    "EmbedderSettings",
+    "IndexSettings",
+    "IngestionSettings",
+    "ModelSettings",
+    "OpenAISettings",
+    "RetrievalSettings",
+    "ServerSettings",
+    "Settings",
+    "StorageSettings",
+    "describe_settings",
+    "load_settings",
+]
