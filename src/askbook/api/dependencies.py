@@ -8,19 +8,21 @@ A router says what its callers' keys must be made for, and takes `Caller` where 
     async def ask(body: Body, askbook: Running, caller: Caller, owner: Owner) -> ...:
         askbook.converse(body.text, session_id, bound(body.scope, caller), owner=owner)
 
-Which books there are for a caller, and up to which tier, is decided by `bound`; a route that names a book
-itself uses `askbook.book(book_id, caller.books)`. Applications that are mounted, and so have no
+Which books there are for a caller, and up to which tier, is decided by `bound`, and by `Place` where the address
+names both; a route that names a book itself uses `askbook.book(book_id, caller.books)`. Applications that are mounted, and so have no
 dependencies, find the caller with `caller_of` and call its `require`.
 """
 
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import Depends, Header, Request, Security
+from fastapi import Depends, Header, Query, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BeforeValidator
 
 from askbook.access import Grant, KeyScope
 from askbook.api.identity import READER
+from askbook.book import HardwareTier
 from askbook.bootstrap import Askbook, Scope
 from askbook.conversations import LOCAL
 from askbook.errors import InvalidInput, Unauthorized
@@ -96,3 +98,24 @@ def Requires(scope: KeyScope) -> Any:  # noqa: N802  # reads as what it stands b
 def bound(scope: Scope, caller: Grant) -> Scope:
     """A request's scope within what its caller may see: the caller's books, never above its tier."""
     return replace(scope, books=caller.books, hardware_tier=caller.limit_tier(scope.hardware_tier))
+
+
+def _number(value: object) -> object:
+    """Numbers in an address are text; the closed set knows numbers only."""
+    return int(value) if isinstance(value, str) and value.isdecimal() and value.isascii() else value
+
+
+async def _place(
+    caller: Caller,
+    book_id: str | None = None,
+    hardware_tier: Annotated[
+        HardwareTier | None,
+        Query(description="The reader's tier: that and lower."),
+        BeforeValidator(_number),
+    ] = None,
+) -> Scope:
+    return bound(Scope(book_id=book_id, hardware_tier=hardware_tier), caller)
+
+
+Place = Annotated[Scope, Depends(_place)]
+"""The book and the tier that an address names, as far as its caller may see them."""

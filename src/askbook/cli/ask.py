@@ -9,8 +9,8 @@ import typer
 
 from askbook.cli import scope
 from askbook.cli.answers import ShownAnswer, pieces_of, printed, show_answer
-from askbook.cli.output import AsJson, DataDir, begin_loading_models, print_json, run, settings_for
-from askbook.cli.server import Server, Url, address_of
+from askbook.cli.output import AsJson, DataDir, print_json, run
+from askbook.cli.server import Server, Url, reach
 from askbook.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -50,10 +50,7 @@ def ask(
     data_dir: DataDir = None,
 ) -> int:
     """Ask the book; exit code 1 means that the answer is not in it."""
-    settings = settings_for(data_dir, url=url)
-    address = address_of(settings, url, data_dir)
-    if address is None:
-        begin_loading_models(settings)
+    settings, address = reach(url, data_dir)
     where = scope.scope_of(
         book=book,
         module=module,

@@ -14,12 +14,10 @@ from askbook.cli.answers import Sentence, ShownAnswer, pieces_of, printed, show_
 from askbook.cli.output import (
     AsJson,
     DataDir,
-    begin_loading_models,
     note,
     print_json,
-    settings_for,
 )
-from askbook.cli.server import Server, Url, address_of
+from askbook.cli.server import Server, Url, reach
 from askbook.errors import AskbookError
 
 if TYPE_CHECKING:
@@ -47,20 +45,8 @@ def chat(
 
     /sources shows where the last answer comes from, /new begins anew, /quit leaves.
     """
-    settings = settings_for(data_dir, url=url)
-    address = address_of(settings, url, data_dir)
-    if address is None:
-        begin_loading_models(settings)
-    where = scope.scope_of(
-        book=book,
-        module=None,
-        tier=tier,
-        chapter_min=None,
-        chapter_max=None,
-        lesson=None,
-        proficiency=None,
-        layer=None,
-    )
+    settings, address = reach(url, data_dir)
+    where = scope.scope_of(book=book, tier=tier)
     from askbook.bootstrap.logs import configure_logs
 
     configure_logs()

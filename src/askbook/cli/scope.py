@@ -25,14 +25,14 @@ Layer = Annotated[str | None, typer.Option("--layer", help="L1 to L4.")]
 
 def scope_of(
     *,
-    book: str | None,
-    module: str | None,
-    tier: int | None,
-    chapter_min: int | None,
-    chapter_max: int | None,
-    lesson: int | None,
-    proficiency: list[str] | None,
-    layer: str | None,
+    book: str | None = None,
+    module: str | None = None,
+    tier: int | None = None,
+    chapter_min: int | None = None,
+    chapter_max: int | None = None,
+    lesson: int | None = None,
+    proficiency: list[str] | None = None,
+    layer: str | None = None,
 ) -> "Scope":
     """The scope these options describe; values are checked where the query is made."""
     from askbook.bootstrap import Scope

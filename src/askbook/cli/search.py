@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from askbook.cli import scope
-from askbook.cli.output import AsJson, DataDir, begin_loading_models, print_json, run, settings_for
-from askbook.cli.server import Server, Url, address_of
+from askbook.cli.output import AsJson, DataDir, print_json, run
+from askbook.cli.server import Server, Url, reach
 
 if TYPE_CHECKING:
     from askbook.bootstrap import Scope
@@ -40,10 +40,7 @@ def search(
     data_dir: DataDir = None,
 ) -> int:
     """Find the passages that match a question."""
-    settings = settings_for(data_dir, url=url)
-    address = address_of(settings, url, data_dir)
-    if address is None:
-        begin_loading_models(settings)
+    settings, address = reach(url, data_dir)
     where = scope.scope_of(
         book=book,
         module=module,

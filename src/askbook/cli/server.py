@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from askbook.cli.answers import Sentence, ShownAnswer
+from askbook.cli.output import begin_loading_models, settings_for
 from askbook.errors import AskbookError, InvalidInput, NotFound, ServiceUnavailable
 
 if TYPE_CHECKING:
@@ -32,11 +33,16 @@ SEARCH_NAMES = {
 ANSWER_TIMEOUT = 120.0
 
 
-def address_of(settings: "Settings", url: str | None, data_dir: Path | None) -> str | None:
-    """The server to ask, if one is meant: a data directory given by hand comes before ASKBOOK_URL."""
-    if url is None and data_dir is not None:
-        return None
-    return settings.client.url
+def reach(url: str | None, data_dir: Path | None) -> "tuple[Settings, str | None]":
+    """The settings, and the server to ask if one is meant; without one, the models begin to load.
+
+    A data directory given by hand comes before ASKBOOK_URL.
+    """
+    settings = settings_for(data_dir, url=url)
+    if settings.client.url is not None and (url is not None or data_dir is None):
+        return settings, settings.client.url
+    begin_loading_models(settings)
+    return settings, None
 
 
 class Server:

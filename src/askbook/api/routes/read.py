@@ -7,12 +7,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel
 
-from askbook.api.dependencies import Caller, Requires, Running, bound
+from askbook.api.dependencies import Caller, Place, Requires, Running
 from askbook.api.errors import refusals
 from askbook.api.rendering import Highlight, LessonPage, render_lesson, render_passage
-from askbook.api.routes.search import Tier
 from askbook.book import DocumentChunk
-from askbook.bootstrap import Scope
 from askbook.errors import InvalidInput, NotFound
 from askbook.index import ChunkFilter
 from askbook.storage.rows import ShelvedBook, ShelvedLesson
@@ -59,21 +57,18 @@ async def read(
 async def passage(
     chunk_id: str,
     askbook: Running,
-    caller: Caller,
-    book_id: str | None = None,
-    hardware_tier: Tier = None,
+    place: Place,
     quote: str | None = None,
 ) -> PassageBody:
     """The lesson around a chunk, to show beside an answer; `quote` (start-end) says what to highlight."""
-    shelved = await askbook.book(book_id, caller.books)
-    scope = bound(Scope(book_id=shelved.book.book_id, hardware_tier=hardware_tier), caller)
+    shelved = await askbook.book(place.book_id, place.books)
     chunks = await askbook.library.chunks(shelved.book.book_id, [chunk_id])
     if chunk_id not in chunks:
         raise NotFound(
             "This passage is no longer in the book.",
             "The lesson has changed since the answer was written; ask the question again.",
         )
-    lesson, around = await askbook.lesson(chunks[chunk_id].metadata.parent_doc_id, scope)
+    lesson, around = await askbook.lesson(chunks[chunk_id].metadata.parent_doc_id, place)
     page = _page(shelved, lesson, around, chunk_id, quote)
     html, is_marked = render_passage(page)
     return PassageBody(

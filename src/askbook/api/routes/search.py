@@ -3,28 +3,13 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from pydantic import BeforeValidator
 
 from askbook import __version__
-from askbook.api.dependencies import Caller, Requires, Running, bound
+from askbook.api.dependencies import Caller, Place, Requires, Running, bound
 from askbook.api.errors import refusals
 from askbook.api.schemas import BookInfo, Info, SearchRequest, Suggested
-from askbook.book import HardwareTier
-from askbook.bootstrap import Scope
 
 router = APIRouter(tags=["search"], dependencies=[Requires("read")], responses=refusals())
-
-
-def _number(value: object) -> object:
-    """Numbers in an address are text; the closed set knows numbers only."""
-    return int(value) if isinstance(value, str) and value.isdecimal() and value.isascii() else value
-
-
-Tier = Annotated[
-    HardwareTier | None,
-    Query(description="The reader's tier: that and lower."),
-    BeforeValidator(_number),
-]
 
 
 @router.post("/search", responses=refusals(400, 404, 413))
@@ -40,14 +25,11 @@ async def search(request: SearchRequest, askbook: Running, caller: Caller) -> di
 async def context(
     chunk_id: str,
     askbook: Running,
-    caller: Caller,
-    book_id: str | None = None,
-    hardware_tier: Tier = None,
+    place: Place,
     reach: Annotated[int, Query(ge=0, le=10)] = 1,
 ) -> dict[str, Any]:
     """A chunk with its neighbours, as far as the reader may see them."""
-    scope = bound(Scope(book_id=book_id, hardware_tier=hardware_tier), caller)
-    passage = await askbook.surroundings(chunk_id, scope, reach)
+    passage = await askbook.surroundings(chunk_id, place, reach)
     return {
         "chunk_id": chunk_id,
         "chunks": [{"chunk_id": c.id, **c.to_payload()} for c in passage.chunks],
@@ -55,16 +37,9 @@ async def context(
 
 
 @router.get("/lesson/{parent_doc_id}", responses=refusals(404))
-async def lesson(
-    parent_doc_id: str,
-    askbook: Running,
-    caller: Caller,
-    book_id: str | None = None,
-    hardware_tier: Tier = None,
-) -> dict[str, Any]:
+async def lesson(parent_doc_id: str, askbook: Running, place: Place) -> dict[str, Any]:
     """A whole lesson, its chunks in order."""
-    scope = bound(Scope(book_id=book_id, hardware_tier=hardware_tier), caller)
-    found, chunks = await askbook.lesson(parent_doc_id, scope)
+    found, chunks = await askbook.lesson(parent_doc_id, place)
     return {
         "parent_doc_id": parent_doc_id,
         "page_title": found.page_title,
