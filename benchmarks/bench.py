@@ -132,7 +132,7 @@ def _at_scale(folder: Path, work: Path) -> list[Figure]:
             "ms",
             "the same, one by one",
         ),
-        Figure(f"the ingest's peak memory, {size}", null["rss_mb"], None, "MB", ""),
+        Figure(f"the ingest's peak memory, {size}", null["peak_mb"], None, "MB", ""),
         Figure(f"the searches' peak memory, {size}", search["rss_mb"], None, "MB", ""),
     ]
 
