@@ -8,7 +8,7 @@ import resource
 import shutil
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -132,8 +132,7 @@ async def search(folder: Path, data_dir: Path) -> dict[str, Any]:
         async def unjudged(question: str) -> None:
             await askbook.search(question, WIDE)
 
-        found["floor"] = await _times(bare, questions)
-        found["unjudged"] = await _times(unjudged, questions)
+        found |= await _side_by_side({"floor": bare, "unjudged": unjudged}, questions)
         many = _repeated(questions, AT_ONCE)
         found["in_a_row"] = await _one_by_one(unjudged, many)
         found["at_once"] = await _together(unjudged, many)
@@ -152,10 +151,8 @@ async def search(folder: Path, data_dir: Path) -> dict[str, Any]:
         async def answer(question: str) -> None:
             await askbook.ask(question, WIDE)
 
-        some = questions[:10]
-        found["judging"] = await _times(judging, some)
-        found["judged"] = await _times(judged, some)
-        found["ask"] = await _times(answer, some)
+        works = {"judging": judging, "judged": judged, "ask": answer}
+        found |= await _side_by_side(works, questions[:25])
         many = _repeated(questions, JUDGED_AT_ONCE)
         found["judged_in_a_row"] = await _one_by_one(judged, many)
         found["judged_at_once"] = await _together(judged, many)
@@ -219,15 +216,23 @@ def _questions(folder: Path) -> list[str]:
     return [f"How does {title} work?" for title in list(dict.fromkeys(found))[:100]]
 
 
-async def _times(work: Callable[[str], Awaitable[None]], questions: list[str]) -> dict[str, float]:
-    for question in questions[:3]:
-        await work(question)
-    times: list[float] = []
+async def _side_by_side(
+    works: Mapping[str, Callable[[str], Awaitable[None]]], questions: list[str]
+) -> dict[str, dict[str, float]]:
+    """Milliseconds of each work, in turn for every question: what else the machine does slows all alike."""
+    for work in works.values():
+        for question in questions[:3]:
+            await work(question)
+    times: dict[str, list[float]] = {name: [] for name in works}
     for question in questions:
-        started = time.perf_counter()
-        await work(question)
-        times.append((time.perf_counter() - started) * 1000)
-    return {"p50": float(np.percentile(times, 50)), "p95": float(np.percentile(times, 95))}
+        for name, work in works.items():
+            started = time.perf_counter()
+            await work(question)
+            times[name].append((time.perf_counter() - started) * 1000)
+    return {
+        name: {f"p{share}": float(np.percentile(taken, share)) for share in (50, 95)}
+        for name, taken in times.items()
+    }
 
 
 def _repeated(questions: list[str], count: int) -> list[str]:
