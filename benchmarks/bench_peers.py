@@ -82,9 +82,14 @@ def _corpus(options: argparse.Namespace) -> tuple[Path, Path]:
         shutil.copyfile(file, folder / "docs" / inner)
         kept.add(inner.as_posix())
     rows = [
-        {"qid": q.qid, "question": q.text[:1000], "gold_docs": list(q.grades)}
+        {
+            "qid": q.qid,
+            "question": q.text[:1000],
+            "gold_docs": list(q.grades),
+            "is_complete": "self_contained=false" not in q.groups,
+        }
         for q in load_dataset(source).questions
-        if q.grades and set(q.grades) <= kept and "self_contained=false" not in q.groups
+        if q.grades and set(q.grades) <= kept
     ]
     random.Random(1).shuffle(rows)
     questions = folder / "questions.jsonl"
@@ -155,7 +160,11 @@ async def _run_askbook(folder: Path, questions: Path, cache: Path, judged: bool)
 
 def _show(results: dict[str, dict[str, Any] | str], folder: Path, questions: Path) -> None:
     rows = [json.loads(line) for line in questions.read_text(encoding="utf-8").splitlines()]
-    table = Table(title=f"{folder.name}: {len(rows)} questions, page-level nDCG@10, hybrid search")
+    complete = [row for row in rows if row["is_complete"]]
+    table = Table(
+        title=f"{folder.name}: {len(rows)} questions, {len(complete)} of them self-contained, "
+        "page-level nDCG@10, hybrid search"
+    )
     for column in (
         "",
         "ingest CPU s",
@@ -165,19 +174,13 @@ def _show(results: dict[str, dict[str, Any] | str], folder: Path, questions: Pat
         "query p50 ms",
         "MB",
         "nDCG@10",
+        "self-contained",
     ):
         table.add_column(column, justify="left" if not column else "right")
     for name, result in results.items():
         if isinstance(result, str):
             table.add_row(name, f"failed: {result[:60]}")
             continue
-        gains = [
-            ndcg(result["rankings"][r["qid"]], dict.fromkeys(r["gold_docs"], 1), 10) for r in rows
-        ]
-        interval = mean_interval(gains)
-        shown = f"{sum(gains) / len(gains):.3f}" if gains else "–"
-        if interval:
-            shown += f" [{interval[0]:.3f}, {interval[1]:.3f}]"
         table.add_row(
             name,
             f"{result['cpu']:.1f}",
@@ -186,9 +189,20 @@ def _show(results: dict[str, dict[str, Any] | str], folder: Path, questions: Pat
             str(result["chunks"]),
             f"{result['query_ms']:.0f}",
             f"{result['rss_mb']:.0f}",
-            shown,
+            _gain(result["rankings"], rows),
+            _gain(result["rankings"], complete),
         )
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def _gain(rankings: dict[str, list[str]], rows: list[dict[str, Any]]) -> str:
+    """The mean nDCG@10 of these questions, with its interval."""
+    gains = [ndcg(rankings[r["qid"]], dict.fromkeys(r["gold_docs"], 1), 10) for r in rows]
+    if not gains:
+        return "–"
+    interval = mean_interval(gains)
+    bounds = f" [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else ""
+    return f"{sum(gains) / len(gains):.3f}{bounds}"
 
 
 def _options() -> argparse.Namespace:
@@ -198,7 +212,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--folder", default="robotics_course", help="a dataset folder with docs/")
     parser.add_argument("--limit", type=int, default=0, help="only the first files")
-    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--questions", type=int, default=300)
     parser.add_argument("--data", type=Path, default=DATA, help="where the dataset folders are")
     parser.add_argument("--cache", type=Path, default=REPOSITORY / ".askbook-eval" / "peers")
     return parser.parse_args()

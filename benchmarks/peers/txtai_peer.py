@@ -12,9 +12,12 @@ class Peer:
     def __init__(self, embedder, docs):
         self.embedder, self.docs = embedder, docs
         self.asking = False
-        self.index = Embeddings(
-            method="external", transform=self._vectors, hybrid=True, content=False
-        )
+
+        # txtai asks a function for its arguments and miscounts those of a method.
+        def vectors(texts):
+            return self._vectors(texts)
+
+        self.index = Embeddings(method="external", transform=vectors, hybrid=True, content=False)
 
     def ingest(self, files):
         self.pages = []
