@@ -190,10 +190,12 @@ def _retrieve(client: QdrantClient, request: Any) -> Any:
     records = client.retrieve(
         request.collection_name,
         [GrpcToRest.convert_point_id(point) for point in request.ids],
+        with_payload=request.with_payload.enable,
         with_vectors=GrpcToRest.convert_with_vectors_selector(request.with_vectors),
     )
+    whole = [record.model_copy(update={"payload": record.payload or {}}) for record in records]
     return grpc.GetResponse(
-        result=[RestToGrpc.convert_retrieved_point(record) for record in records], time=0.1
+        result=[RestToGrpc.convert_retrieved_point(record) for record in whole], time=0.1
     )
 
 

@@ -285,7 +285,8 @@ class QdrantServer:
         wanted = await _parse(request, models.PointRequest)
         shard = self._collection(name).shard
         with_vector: Any = wanted.with_vector or False
-        records = self._run(lambda: shard.retrieve(list(wanted.ids), True, with_vector))
+        with_payload = bool(wanted.with_payload)
+        records = self._run(lambda: shard.retrieve(list(wanted.ids), with_payload, with_vector))
         return _ok([_record(record) for record in records])
 
     async def _scroll(self, name: str, request: Request) -> Response:

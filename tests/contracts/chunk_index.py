@@ -82,6 +82,15 @@ class ChunkIndexContract(ABC):
         await index.upsert([point])
         assert (await index.retrieve([point.chunk_id]))[point.chunk_id].vector is None
 
+    async def test_gives_the_vectors_of_known_ids_alone(self, index: ChunkIndex) -> None:
+        points = many_points(3)
+        await index.upsert(points)
+        found = await index.vectors([*(p.chunk_id for p in points), str(uuid.uuid4())])
+        assert set(found) == {p.chunk_id for p in points}
+        for point in points:
+            np.testing.assert_allclose(found[point.chunk_id], point.vector, atol=1e-6)
+        assert await index.vectors([]) == {}
+
     async def test_retrieve_leaves_out_unknown_ids(self, index: ChunkIndex) -> None:
         point = make_point(make_chunk())
         await index.upsert([point])

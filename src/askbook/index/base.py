@@ -113,6 +113,10 @@ class ChunkIndex(Protocol):
         self, chunk_ids: Sequence[str], *, vectors: bool = False
     ) -> dict[str, StoredPoint]: ...
 
+    async def vectors(self, chunk_ids: Sequence[str]) -> dict[str, Vector]:
+        """The dense vectors of these chunks alone, for every search."""
+        ...
+
     def scroll(self, book_id: str, *, vectors: bool = False) -> AsyncIterator[StoredPoint]:
         """Every point of a book, in id order."""
         ...

@@ -76,6 +76,9 @@ class EdgeIndex:
             return {}
         return await self._call(self._retrieve, chunk_ids, vectors)
 
+    async def vectors(self, chunk_ids: Sequence[str]) -> dict[str, Vector]:
+        return await self._call(self._vectors, chunk_ids) if chunk_ids else {}
+
     async def scroll(self, book_id: str, *, vectors: bool = False) -> AsyncIterator[StoredPoint]:
         offset: Any = None
         while True:
@@ -215,6 +218,10 @@ class EdgeIndex:
         )
         return {str(record.id): _stored(record) for record in records}
 
+    def _vectors(self, chunk_ids: Sequence[str]) -> dict[str, Vector]:
+        records = self._open().retrieve(list(chunk_ids), False, [DENSE])
+        return {str(record.id): _dense(record) for record in records}
+
     def _scroll(
         self, book_id: str, vectors: bool, offset: Any
     ) -> tuple[list[StoredPoint], Any | None]:
@@ -281,14 +288,18 @@ def _match(field: str, value: str | int) -> qe.FieldCondition:
     return qe.FieldCondition(field, match=qe.MatchValue(value))
 
 
+def _dense(record: qe.Record) -> Vector:
+    vectors: Any = record.vector
+    return np.asarray(vectors[DENSE], dtype=np.float32)
+
+
 def _stored(record: qe.Record) -> StoredPoint:
     vectors: Any = record.vector or {}
-    dense: Any = vectors.get(DENSE)
     sparse: Any = vectors.get(SPARSE)
     return StoredPoint(
         chunk_id=str(record.id),
         payload=record.payload or {},
-        vector=None if dense is None else np.asarray(dense, dtype=np.float32),
+        vector=_dense(record) if DENSE in vectors else None,
         terms=None if sparse is None else dict(zip(sparse.indices, sparse.values, strict=True)),
     )
 

@@ -153,6 +153,16 @@ class ServerIndex:
             found.update((str(record.id), _stored(record)) for record in records)
         return found
 
+    async def vectors(self, chunk_ids: Sequence[str]) -> dict[str, Vector]:
+        if not chunk_ids:
+            return {}
+        records = await self._call(
+            lambda: self._client.retrieve(
+                self._collection, list(chunk_ids), with_payload=False, with_vectors=[DENSE]
+            )
+        )
+        return {str(record.id): _dense(record) for record in records}
+
     async def scroll(self, book_id: str, *, vectors: bool = False) -> AsyncIterator[StoredPoint]:
         where = _condition(ChunkFilter(book_id))
         offset: Any = None
@@ -357,13 +367,17 @@ def _wanted(vectors: bool) -> bool | list[str]:
     return [DENSE, SPARSE] if vectors else False
 
 
+def _dense(record: models.Record) -> Vector:
+    vectors: Any = record.vector
+    return np.asarray(vectors[DENSE], dtype=np.float32)
+
+
 def _stored(record: models.Record) -> StoredPoint:
     vectors: Any = record.vector or {}
-    dense: Any = vectors.get(DENSE)
     sparse: Any = vectors.get(SPARSE)
     return StoredPoint(
         chunk_id=str(record.id),
         payload=record.payload or {},
-        vector=None if dense is None else np.asarray(dense, dtype=np.float32),
+        vector=_dense(record) if DENSE in vectors else None,
         terms=None if sparse is None else dict(zip(sparse.indices, sparse.values, strict=True)),
     )

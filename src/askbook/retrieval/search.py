@@ -1,7 +1,8 @@
 """Hybrid search: embed, rank twice, fuse, let the judge look at the best, and show only what is visible."""
 
+import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -82,8 +83,9 @@ class Searcher:
         """
         started = time.perf_counter()
         followed = reading or follow_up(query.text, history)
-        vector = None if query.mode == "sparse" else await self._vector(query.text, followed)
-        hits, found = await self._visible(query, vector, followed)
+        # The index has nothing to do while the question is embedded.
+        vector, named = await asyncio.gather(self._vector(query, followed), self._named(query))
+        hits, found = await self._visible(query, vector, followed, named)
         if not (hits.dense or hits.sparse):
             await self._check_not_lost(query.book_id)
         info: list[str] = []
@@ -91,7 +93,7 @@ class Searcher:
             found, missing = await self._judged(followed.text if followed else query.text, found)
             info += missing
         found = found[: query.limit]
-        vectors = await self._vectors([f.chunk.id for f in found])
+        vectors = await self._index.vectors([f.chunk.id for f in found])
         context = RetrievalContext(
             query=query.text,
             results=tuple(_result(f, rank, vector, vectors) for rank, f in enumerate(found, 1)),
@@ -121,16 +123,22 @@ class Searcher:
                 "Unless an ingest is rebuilding it now, restore it with `askbook audit --repair`.",
             )
 
-    async def _vector(self, text: str, followed: FollowUp | None) -> Vector:
+    async def _vector(self, query: SearchQuery, followed: FollowUp | None) -> Vector | None:
         """Where the question points; of a follow-up, between its two readings."""
-        alone = await self._embedder.embed_query(text)
+        if query.mode == "sparse":
+            return None
+        alone = await self._embedder.embed_query(query.text)
         if followed is None:
             return alone
         between = alone + followed.weight * await self._embedder.embed_query(followed.text)
         return (between / (float(np.linalg.norm(between)) or 1.0)).astype(np.float32)
 
     async def _visible(
-        self, query: SearchQuery, vector: Vector | None, followed: FollowUp | None
+        self,
+        query: SearchQuery,
+        vector: Vector | None,
+        followed: FollowUp | None,
+        named: Collection[str] | None,
     ) -> tuple[Hits, list[_Found]]:
         """The best candidates the database shows; searched anew when a switch hid some meanwhile."""
         judged = query.mode == "hybrid" and self._judge is not None
@@ -141,6 +149,7 @@ class Searcher:
         for _ in range(ATTEMPTS):
             hits = await self._index.search(query.where, vector=vector, text=text, limit=limit)
             ranked = await self._fused(query, hits, followed, limit)
+            ranked = ranked if named is None else lift(ranked, named)
             found, hidden = await self._shown(query, ranked, need)
             if len(found) >= need or not hidden:
                 break
@@ -156,18 +165,19 @@ class Searcher:
                 query.where, vector=None, text=followed.text, limit=limit
             )
             also, share = read.sparse, followed.weight / (1.0 + followed.weight)
-        fused = fuse(
+        return fuse(
             hits,
             dense_weight=self._weights.dense * (self._weights.followed if followed else 1.0),
             sparse_weight=self._weights.sparse,
             also=also,
             also_share=share,
         )
-        names = names_in(query.text) if query.mode != "dense" else ()
-        return lift(fused, await self._holding(query, names)) if names else fused
 
-    async def _holding(self, query: SearchQuery, names: Sequence[str]) -> set[str]:
-        """Chunks that hold the names of a question letter by letter; the index knows only their parts."""
+    async def _named(self, query: SearchQuery) -> set[str] | None:
+        """Chunks that hold the names in a question letter by letter; the index knows only their parts."""
+        names = names_in(query.text) if query.mode != "dense" else ()
+        if not names:
+            return None
         hits = await self._index.search(
             query.where, vector=None, text=" ".join(names), limit=CANDIDATES
         )
@@ -228,10 +238,6 @@ class Searcher:
         ]
         scored.sort(key=lambda f: (-f.order, f.chunk.id))
         return [*scored, *tail], ()
-
-    async def _vectors(self, chunk_ids: Sequence[str]) -> dict[str, Vector]:
-        stored = await self._index.retrieve(chunk_ids, vectors=True)
-        return {i: point.vector for i, point in stored.items() if point.vector is not None}
 
 
 def _result(
