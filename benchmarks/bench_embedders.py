@@ -1,13 +1,16 @@
 """Embedders for measuring: one that counts its own CPU time, one that costs nothing."""
 
 import hashlib
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 from askbook.book import Vector
+from askbook.bootstrap import Askbook
 from askbook.embedding import Fingerprint
 from askbook.embedding.builtin import BuiltinEmbedder
 
@@ -29,6 +32,14 @@ class MeteredEmbedder(BuiltinEmbedder):
             self.cpu += spent
             self.texts += 1
         return vector
+
+
+async def warm_up(askbook: Askbook) -> None:
+    """Ingest one page: what is imported and loaded at first use is not part of a measured ingest."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "page.md").write_text("# Warm up\n\nOne page.\n", encoding="utf-8")
+        async for _ in askbook.ingest(Path(folder), "warm-up"):
+            pass
 
 
 class NullEmbedder(BuiltinEmbedder):

@@ -24,7 +24,7 @@ from askbook.config import load_settings
 from askbook.evaluation.datasets import load_dataset
 from askbook.evaluation.intervals import mean_interval
 from askbook.evaluation.metrics import ndcg
-from bench_embedders import MeteredEmbedder
+from bench_embedders import MeteredEmbedder, warm_up
 from folders import DATA, REPOSITORY
 
 PEERS = Path(__file__).with_name("peers")
@@ -139,7 +139,7 @@ async def _run_askbook(folder: Path, questions: Path, cache: Path, judged: bool)
     rows = [json.loads(line) for line in questions.read_text(encoding="utf-8").splitlines()]
     result: dict[str, Any] = {"rankings": {}}
     async with Askbook(settings, embedder=embedder) as askbook:
-        await embedder.embed_query("warm up")
+        await warm_up(askbook)
         embedder.cpu, embedder.texts = 0.0, 0
         cpu, wall = time.process_time(), time.perf_counter()
         async for _ in askbook.ingest(folder, "peer"):

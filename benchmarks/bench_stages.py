@@ -22,7 +22,7 @@ from askbook.embedding.builtin import BuiltinEmbedder
 from askbook.index import ChunkFilter
 from askbook.ingestion.readers import open_reader
 from askbook.ingestion.splitting import split_lesson
-from bench_embedders import MeteredEmbedder, NullEmbedder, null_vector
+from bench_embedders import MeteredEmbedder, NullEmbedder, null_vector, warm_up
 
 BOOK = "bench"
 TIER = 4
@@ -37,7 +37,7 @@ async def ingest(folder: Path, data_dir: Path) -> dict[str, Any]:
     embedder = MeteredEmbedder()
     shutil.rmtree(data_dir, ignore_errors=True)
     async with Askbook(load_settings(data_dir=data_dir), embedder=embedder) as askbook:
-        await embedder.embed_query("warm up")
+        await warm_up(askbook)
         embedder.cpu, embedder.texts = 0.0, 0
         cpu, wall = time.process_time(), time.perf_counter()
         async for _ in askbook.ingest(folder, BOOK):
@@ -84,7 +84,7 @@ async def null_ingest(folder: Path, data_dir: Path) -> dict[str, Any]:
     """CPU per chunk of all but embedding, against reading, counting and a bare engine write."""
     shutil.rmtree(data_dir, ignore_errors=True)
     async with Askbook(load_settings(data_dir=data_dir), embedder=NullEmbedder()) as askbook:
-        askbook.embedder.count_tokens(["warm up"])
+        await warm_up(askbook)
         cpu = time.process_time()
         async for _ in askbook.ingest(folder, BOOK):
             pass
