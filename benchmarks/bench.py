@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from folders import DATA, REPOSITORY
+from publishing import markdown_table, publish
 
 SCALE = REPOSITORY.parent / "shared" / "data" / "scale" / "aws_docs.tar.zst"
 SCALE_FILES = {"scale-10k": 2_500, "scale-100k": 1_000_000}
@@ -26,6 +27,19 @@ SCALE_FILES = {"scale-10k": 2_500, "scale-100k": 1_000_000}
 STAGES = Path(__file__).with_name("bench_stages.py")
 BUSY = Path(__file__).with_name("search_while_ingesting.py")
 PROGRESS = Console(stderr=True)
+COLUMNS = ("what", "askbook", "floor", "unit", "ratio", "aim", "the floor is")
+INTRODUCTION = """Two cores, no GPU. Times differ from machine to machine and from hour to hour; each stands beside
+its floor, what cannot be avoided, measured in the same run, and the ratio is what counts. At scale the passages' vectors
+are made up, everything else is real; searches carry a filter."""
+REASONS = """## Where an aim is missed
+
+- **Judged searches at once.** One search alone already has both cores read its eight candidates, so that many at once
+  can gain only the moments in which one waits: the embedding, the index, the database. Half as much again would need a
+  third core, or a single search that leaves one idle.
+- **Memory at 140,000 chunks.** The embedded index keeps its words and filters in memory, about five kilobytes a chunk;
+  what it maps from disk comes on top and is given back when others need it. Beyond a hundred thousand chunks a Qdrant
+  server is the better place ([deployment](deployment.md)).
+- **Milliseconds.** Aims in milliseconds were set on a machine about a sixth faster than this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +51,7 @@ class Figure:
     floor: float | None
     unit: str
     against: str
+    aim: str = ""
 
     @property
     def ratio(self) -> float | None:
@@ -64,27 +79,24 @@ def main() -> None:
             figures += _while_ingesting(small)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    _show(figures, notes, small.name, ", ".join(folder.name for folder in wide))
-    if options.json:
-        rows = [{**_fields(f), "ratio": f.ratio} for f in figures]
-        options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    title = f"askbook against its floors ({', '.join(f.name for f in (small, *wide))})"
+    _show(figures, title, notes)
+    if options.out:
+        parts = (markdown_table(COLUMNS, [_cells(f) for f in figures]), *notes, REASONS)
+        publish(options.out, "Speed", "bench", INTRODUCTION, parts)
 
 
 def _ingest(folder: Path, work: Path) -> list[Figure]:
     alone = _stage("embedder_alone", folder, work / "none")
     ingest = _stage("ingest", folder, work / "small")
     splitting = _stage("splitting", folder, work / "none")
+    cpu, wall, memory = ingest["ours"], ingest["wall"], ingest["rss_mb"]
+    split, counted = splitting["ours"], splitting["floor"]
     return [
-        Figure("ingest, CPU", ingest["ours"], ingest["floor"], "s", "inside the embedder"),
-        Figure("ingest, wall", ingest["wall"], ingest["ours"], "s", "its own CPU"),
-        Figure("ingest, peak memory", ingest["rss_mb"], alone["rss_mb"], "MB", "embedding alone"),
-        Figure(
-            "splitting",
-            splitting["ours"],
-            splitting["floor"],
-            "ms/chunk",
-            "counting its tokens once",
-        ),
+        Figure("ingest, CPU", cpu, ingest["floor"], "s", "inside the embedder", "ratio ≤ 1.03"),
+        Figure("ingest, wall", wall, cpu, "s", "its own CPU", "ratio ≤ 0.6"),
+        Figure("ingest, peak memory", memory, alone["rss_mb"], "MB", "embedding alone"),
+        Figure("splitting", split, counted, "ms/chunk", "counting its tokens once"),
     ]
 
 
@@ -92,48 +104,50 @@ def _at_scale(folder: Path, work: Path) -> list[Figure]:
     null = _stage("null_ingest", folder, work / "wide")
     again = _stage("reingest", folder, work / "wide")
     search = _stage("search", folder, work / "wide")
-    floor = search["floor"]
-    bare = "query embedding + engine query"
-    judged = f"{bare} + judging 8"
     size = f"{search['chunks']:,} chunks"
-    both = {k: floor[k] + search["judging"][k] for k in ("p50", "p95")}
+    files = f"re-ingest, {again['files']:,} unchanged files"
+    ingest = f"ingest without embedding, {size}"
+    bare = "read, count, bare engine write"
     return [
+        Figure(f"{ingest}, CPU", null["ours"], null["floor"], "ms/chunk", bare, "≤ 1.2 ms"),
+        Figure(f"{ingest}, peak memory", null["peak_mb"], None, "MB", "", "≤ 1,200 MB"),
+        Figure(f"{ingest}, without mapped files", null["own_mb"], None, "MB", ""),
+        Figure(files, again["ours"], again["floor"], "s", "read + hash", "ratio ≤ 3"),
+        *_searches(search, size),
+        Figure(f"the searches' peak memory, {size}", search["rss_mb"], None, "MB", ""),
+    ]
+
+
+def _searches(search: dict[str, Any], size: str) -> list[Figure]:
+    floor, fused, judged, ask = (search[k] for k in ("floor", "unjudged", "judged", "ask"))
+    both = {k: floor[k] + search["judging"][k] for k in ("p50", "p95")}
+    bare, read = "query embedding + engine query", "the same + judging 8"
+    one_by_one = "the same, one by one"
+    return [
+        Figure(f"search, fused, {size}, p50", fused["p50"], floor["p50"], "ms", bare, "ratio ≤ 2"),
         Figure(
-            f"ingest without embedding, {size}, CPU",
-            null["ours"],
-            null["floor"],
-            "ms/chunk",
-            "read, count, bare engine write",
+            f"search, fused, {size}, p95", fused["p95"], floor["p95"], "ms", bare, "ratio ≤ 1.5"
         ),
+        Figure(f"search, judged, {size}, p50", judged["p50"], both["p50"], "ms", read),
+        Figure(f"search, judged, {size}, p95", judged["p95"], both["p95"], "ms", read, "≤ 350 ms"),
+        Figure(f"ask, {size}, p50", ask["p50"], both["p50"], "ms", read),
+        Figure(f"ask, {size}, p95", ask["p95"], both["p95"], "ms", read),
         Figure(
-            f"re-ingest, {again['files']:,} unchanged files",
-            again["ours"],
-            again["floor"],
-            "s",
-            "read + hash",
-        ),
-        Figure(f"search, fused, {size}, p50", search["unjudged"]["p50"], floor["p50"], "ms", bare),
-        Figure(f"search, fused, {size}, p95", search["unjudged"]["p95"], floor["p95"], "ms", bare),
-        Figure(f"search, judged, {size}, p50", search["judged"]["p50"], both["p50"], "ms", judged),
-        Figure(f"search, judged, {size}, p95", search["judged"]["p95"], both["p95"], "ms", judged),
-        Figure("ask, p50", search["ask"]["p50"], both["p50"], "ms", judged),
-        Figure("ask, p95", search["ask"]["p95"], both["p95"], "ms", judged),
-        Figure(
-            "100 searches at once",
+            f"100 searches at once, {size}",
             search["at_once"],
             search["in_a_row"],
             "ms",
-            "the same, one by one",
+            one_by_one,
+            "ratio ≤ 1.11",
         ),
         Figure(
-            "40 judged searches at once",
+            f"40 judged searches at once, {size}",
             search["judged_at_once"],
             search["judged_in_a_row"],
             "ms",
-            "the same, one by one",
+            one_by_one,
+            "ratio ≤ 0.67",
         ),
-        Figure(f"the ingest's peak memory, {size}", null["peak_mb"], None, "MB", ""),
-        Figure(f"the searches' peak memory, {size}", search["rss_mb"], None, "MB", ""),
     ]
 
 
@@ -180,6 +194,7 @@ def _while_ingesting(folder: Path) -> list[Figure]:
             p95["idle_p95_ms"],
             "ms",
             "the same, idle",
+            "ratio ≤ 2",
         )
     ]
 
@@ -241,24 +256,25 @@ def _wall(command: list[str]) -> float:
     return time.perf_counter() - started
 
 
-def _fields(figure: Figure) -> dict[str, Any]:
-    return {name: getattr(figure, name) for name in ("name", "ours", "floor", "unit", "against")}
-
-
-def _show(figures: list[Figure], notes: list[str], small: str, wide: str) -> None:
-    table = Table(title=f"askbook against its floors ({small}; at scale: {wide})")
-    for column in ("what", "askbook", "floor", "unit", "ratio", "the floor is"):
+def _show(figures: list[Figure], title: str, notes: list[str]) -> None:
+    table = Table(title=title)
+    for column in COLUMNS:
         table.add_column(
             column, justify="right" if column in ("askbook", "floor", "ratio") else "left"
         )
-    for f in figures:
-        floor = "–" if f.floor is None else f"{f.floor:.3g}"
-        ratio = "–" if f.ratio is None else f"{f.ratio:.2f}"
-        table.add_row(f.name, f"{f.ours:.3g}", floor, f.unit, ratio, f.against)
-    console = Console(width=None if sys.stdout.isatty() else 140)
+    for figure in figures:
+        table.add_row(*_cells(figure))
+    console = Console(width=None if sys.stdout.isatty() else 150)
     console.print(table)
     for note in notes:
         console.print(note)
+
+
+def _cells(figure: Figure) -> tuple[str, ...]:
+    floor = "–" if figure.floor is None else f"{figure.floor:.4g}"
+    ratio = "–" if figure.ratio is None else f"{figure.ratio:.2f}"
+    ours = f"{figure.ours:.4g}"
+    return figure.name, ours, floor, figure.unit, ratio, figure.aim, figure.against
 
 
 def _options() -> argparse.Namespace:
@@ -266,7 +282,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="small corpora, under two minutes")
     parser.add_argument("--data", type=Path, default=DATA, help="where the dataset folders are")
     parser.add_argument("--cache", type=Path, default=REPOSITORY / ".askbook-eval" / "bench")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--out", type=Path, help="also write a page of the figures here")
     return parser.parse_args()
 
 

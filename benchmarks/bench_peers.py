@@ -26,6 +26,7 @@ from askbook.evaluation.intervals import mean_interval
 from askbook.evaluation.metrics import ndcg
 from bench_embedders import MeteredEmbedder, warm_up
 from folders import DATA, REPOSITORY
+from publishing import markdown_table, publish
 
 PEERS = Path(__file__).with_name("peers")
 MODEL = REPOSITORY / "src" / "askbook" / "models" / "embed"
@@ -47,33 +48,56 @@ REQUIREMENTS = {
     "txtai": ("txtai>=9",),
 }
 PROGRESS = Console(stderr=True)
+COLUMNS = (
+    "",
+    "ingest CPU s",
+    "in embedder s",
+    "ratio",
+    "texts",
+    "query p50 ms",
+    "MB",
+    "nDCG@10",
+    "self-contained",
+)
+INTRODUCTION = """Every tool reads the same folder, embeds with the same model, aims at chunks of the same size and
+ranks pages for the same questions by the hybrid search of its own documentation; forty results a question are asked for.
+Brackets are 95 % bootstrap intervals; `self-contained` are the questions that name what they are about."""
 
 
 def main() -> None:
     options = _options()
-    folder, questions = _corpus(options)
+    parts: list[str] = []
+    for name in options.folders:
+        rows = _compare(name, options)
+        parts += [f"## {name}", markdown_table(COLUMNS, rows)]
+    if options.out:
+        publish(options.out, "Beside other tools", "bench-peers", INTRODUCTION, parts)
+
+
+def _compare(name: str, options: argparse.Namespace) -> list[tuple[str, ...]]:
+    folder, questions = _corpus(name, options)
     results: dict[str, dict[str, Any] | str] = {}
-    for name in options.peers:
-        PROGRESS.print(f"{name}: installing …")
+    for peer in options.peers:
+        PROGRESS.print(f"{peer}: installing …")
         try:
-            python = _environment(name, options.cache / "venv")
-            PROGRESS.print(f"{name}: running …")
-            results[name] = _run_peer(name, python, folder / "docs", questions)
+            python = _environment(peer, options.cache / "venv")
+            PROGRESS.print(f"{peer}: running …")
+            results[peer] = _run_peer(peer, python, folder / "docs", questions)
         except subprocess.CalledProcessError as error:
             reason = (error.stderr or "").strip().splitlines()
-            results[name] = reason[-1] if reason else f"exit code {error.returncode}"
+            results[peer] = reason[-1] if reason else f"exit code {error.returncode}"
     PROGRESS.print("askbook: running …")
     for judged in (False, True):
-        name = "askbook, judged" if judged else "askbook, fused"
-        results[name] = asyncio.run(_run_askbook(folder, questions, options.cache, judged))
-    _show(results, folder, questions)
+        ours = "askbook, judged" if judged else "askbook, fused"
+        results[ours] = asyncio.run(_run_askbook(folder, questions, options.cache, judged))
+    return _show(results, folder, questions)
 
 
-def _corpus(options: argparse.Namespace) -> tuple[Path, Path]:
+def _corpus(name: str, options: argparse.Namespace) -> tuple[Path, Path]:
     """A folder with the chosen files, and the questions whose gold is among them."""
-    source = options.data / options.folder
+    source = options.data / name
     files = [p for p in sorted((source / "docs").rglob("*")) if p.suffix in (".md", ".mdx")]
-    folder = options.cache / f"{options.folder}-{options.limit or 'all'}"
+    folder = options.cache / f"{name}-{options.limit or 'all'}"
     shutil.rmtree(folder, ignore_errors=True)
     kept: set[str] = set()
     for file in files[: options.limit or None]:
@@ -158,41 +182,43 @@ async def _run_askbook(folder: Path, questions: Path, cache: Path, judged: bool)
     return result
 
 
-def _show(results: dict[str, dict[str, Any] | str], folder: Path, questions: Path) -> None:
-    rows = [json.loads(line) for line in questions.read_text(encoding="utf-8").splitlines()]
-    complete = [row for row in rows if row["is_complete"]]
+def _show(
+    results: dict[str, dict[str, Any] | str], folder: Path, questions: Path
+) -> list[tuple[str, ...]]:
+    """Print the table of a folder, and give its rows."""
+    asked = [json.loads(line) for line in questions.read_text(encoding="utf-8").splitlines()]
+    complete = [row for row in asked if row["is_complete"]]
     table = Table(
-        title=f"{folder.name}: {len(rows)} questions, {len(complete)} of them self-contained, "
-        "page-level nDCG@10, hybrid search"
+        title=f"{folder.name}: {len(asked)} questions, {len(complete)} of them self-contained"
     )
-    for column in (
-        "",
-        "ingest CPU s",
-        "in embedder s",
-        "ratio",
-        "texts",
-        "query p50 ms",
-        "MB",
-        "nDCG@10",
-        "self-contained",
-    ):
+    for column in COLUMNS:
         table.add_column(column, justify="left" if not column else "right")
-    for name, result in results.items():
-        if isinstance(result, str):
-            table.add_row(name, f"failed: {result[:60]}")
-            continue
-        table.add_row(
-            name,
-            f"{result['cpu']:.1f}",
-            f"{result['embed_cpu']:.1f}",
-            f"{result['cpu'] / result['embed_cpu']:.3f}",
-            str(result["chunks"]),
-            f"{result['query_ms']:.0f}",
-            f"{result['rss_mb']:.0f}",
-            _gain(result["rankings"], rows),
-            _gain(result["rankings"], complete),
-        )
+    rows = [_row(name, result, asked, complete) for name, result in results.items()]
+    for row in rows:
+        table.add_row(*row)
     Console(width=None if sys.stdout.isatty() else 160).print(table)
+    return rows
+
+
+def _row(
+    name: str,
+    result: dict[str, Any] | str,
+    asked: list[dict[str, Any]],
+    complete: list[dict[str, Any]],
+) -> tuple[str, ...]:
+    if isinstance(result, str):
+        return name, f"failed: {result[:60]}", *("–" for _ in COLUMNS[2:])
+    return (
+        name,
+        f"{result['cpu']:.1f}",
+        f"{result['embed_cpu']:.1f}",
+        f"{result['cpu'] / result['embed_cpu']:.3f}",
+        str(result["chunks"]),
+        f"{result['query_ms']:.0f}",
+        f"{result['rss_mb']:.0f}",
+        _gain(result["rankings"], asked),
+        _gain(result["rankings"], complete),
+    )
 
 
 def _gain(rankings: dict[str, list[str]], rows: list[dict[str, Any]]) -> str:
@@ -210,11 +236,17 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--peers", nargs="*", default=list(REQUIREMENTS), choices=list(REQUIREMENTS)
     )
-    parser.add_argument("--folder", default="robotics_course", help="a dataset folder with docs/")
+    parser.add_argument(
+        "--folders",
+        nargs="+",
+        default=["rust_book", "robotics_course"],
+        help="dataset folders with docs/",
+    )
     parser.add_argument("--limit", type=int, default=0, help="only the first files")
     parser.add_argument("--questions", type=int, default=300)
     parser.add_argument("--data", type=Path, default=DATA, help="where the dataset folders are")
     parser.add_argument("--cache", type=Path, default=REPOSITORY / ".askbook-eval" / "peers")
+    parser.add_argument("--out", type=Path, help="also write a page of the results here")
     return parser.parse_args()
 
 

@@ -89,7 +89,7 @@ async def null_ingest(folder: Path, data_dir: Path) -> dict[str, Any]:
         async for _ in askbook.ingest(folder, BOOK):
             pass
         cpu = time.process_time() - cpu
-        peak = _peak_mb()
+        peak, own = _peak_mb(), _own_mb()
         texts = [chunk.embedded_text async for chunk in askbook.library.export(BOOK)]
         floor = time.process_time()
         _read_and_hash(folder)
@@ -102,6 +102,7 @@ async def null_ingest(folder: Path, data_dir: Path) -> dict[str, Any]:
         "floor": floor * per_chunk,
         "chunks": len(texts),
         "peak_mb": peak,
+        "own_mb": own,
     }
 
 
@@ -199,6 +200,13 @@ def _read_and_hash(folder: Path) -> int:
 
 def _peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _own_mb() -> float:
+    """The memory of this process without the files it has mapped, as Linux tells it."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    found = re.search(r"^RssAnon:\s*(\d+) kB", status, re.MULTILINE)
+    return int(found[1]) / 1024 if found else float("nan")
 
 
 def _docs(folder: Path) -> Path:

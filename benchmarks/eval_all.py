@@ -7,7 +7,6 @@ they are forgotten when the code that searches or the calibration changes.
 import argparse
 import asyncio
 import hashlib
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from askbook.evaluation.corpus import cache_beside
 from askbook.evaluation.datasets import Dataset, find_corpus, load_dataset
 from askbook.evaluation.run import Asked, Evaluated, Indexed, Request, evaluate
 from folders import DATA, REPOSITORY, SAMPLE_BOOK, Kind, folders, refusal_sets
+from publishing import commit
 
 SAMPLE = 300
 ANSWERED = 40
@@ -54,7 +54,7 @@ def main() -> None:
     minutes = (time.perf_counter() - started) / 60
     header = evaluation_page.Header(
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
-        commit=_commit(),
+        commit=commit(),
         sample="all questions" if options.full else f"a seeded sample of {SAMPLE} a folder",
         minutes=minutes,
     )
@@ -161,12 +161,6 @@ def _state() -> str:
     for path in sorted([*files, *package.parent.glob("agent/*.py")]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
-
-
-def _commit() -> str:
-    command = ["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty", "--abbrev=10"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "none"
 
 
 def _options() -> argparse.Namespace:
