@@ -19,6 +19,7 @@ import qdrant_edge as engine
 from askbook.bootstrap import Askbook, Scope
 from askbook.config import load_settings
 from askbook.embedding.builtin import BuiltinEmbedder
+from askbook.evaluation.calibrating import calibrate
 from askbook.index import ChunkFilter
 from askbook.ingestion.readers import open_reader
 from askbook.ingestion.splitting import split_lesson
@@ -160,6 +161,16 @@ async def search(folder: Path, data_dir: Path) -> dict[str, Any]:
     return found
 
 
+async def calibrating(_folder: Path, data_dir: Path) -> dict[str, Any]:
+    """`askbook calibrate` on what was ingested."""
+    async with Askbook(load_settings(data_dir=data_dir), embedder=NullEmbedder()) as askbook:
+        wall = time.perf_counter()
+        done = await calibrate(askbook, BOOK)
+        wall = time.perf_counter() - wall
+        lessons, _ = await askbook.library.totals(BOOK)
+    return {"ours": wall, "lessons": lessons, "samples": done.samples}
+
+
 async def embedder_alone(_folder: Path, _data_dir: Path) -> dict[str, Any]:
     """The memory of a process that has only embedded one text."""
     embedder = BuiltinEmbedder()
@@ -265,7 +276,16 @@ async def _together(work: Callable[[str], Awaitable[None]], questions: list[str]
 def main() -> None:
     name, folder, data_dir = sys.argv[1:4]
     stage = {
-        s.__name__: s for s in (ingest, splitting, null_ingest, reingest, search, embedder_alone)
+        stage.__name__: stage
+        for stage in (
+            ingest,
+            splitting,
+            null_ingest,
+            reingest,
+            search,
+            calibrating,
+            embedder_alone,
+        )
     }[name]
     result = asyncio.run(stage(Path(folder), Path(data_dir)))
     result["rss_mb"] = _peak_mb()
