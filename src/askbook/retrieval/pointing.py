@@ -1,16 +1,16 @@
 """Questions that only point at what was said: "tell me more", "why?", "what does the second one do?". Pure.
 
-They are read as the question they stand for. Nothing is guessed: "the second one" needs a list in the last answer.
+They are read as the question they stand for. Nothing is guessed: "the second one" needs a clear enumeration.
 """
 
 import re
 from collections.abc import Sequence
 
 from askbook.retrieval.history import Message
+from askbook.retrieval.items import points_at_an_item, with_item_named
 from askbook.retrieval.terms import content_terms
 
 LONGEST_SUBJECT = 300
-LONGEST_ITEM = 80
 QUESTIONS = 3
 FEW_TERMS = 2
 """A question with at most so many terms of its own says too little to be found by itself."""
@@ -19,21 +19,12 @@ _REQUEST = re.compile(r"\b(?:more|why|how|what|else|explain|go on|continue)\b", 
 _NAME = re.compile(r"[^\w\s?.!,;:'’…-]")
 """C++ and the like are too short for terms, and yet a subject."""
 _LEANING = re.compile(r"\b(?:it|its|they|them|their|that|this|those|these|one)\b", re.IGNORECASE)
-_PLACES = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1}
-_POINTER = re.compile(
-    rf"\bthe ({'|'.join(_PLACES)})(?: (?:one|item|point|option)| of (?:them|these|those))\b",
-    re.IGNORECASE,
-)
-_LISTED = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(.+)$", re.MULTILINE)
-_MARK = re.compile(r"\s*\[\d{1,3}\]")
-_BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 
 def read_as(question: str, history: Sequence[Message]) -> str | None:
     """The question that one which only points stands for; none for a question with a subject of its own."""
-    if pointer := _POINTER.search(question):
-        item = _item(_PLACES[pointer[1].lower()], history)
-        return question[: pointer.start()] + item + question[pointer.end() :] if item else None
+    if points_at_an_item(question):
+        return with_item_named(question, history)
     if content_terms(question) or _NAME.search(question) or not _REQUEST.search(question):
         return None
     subject = _subject([message.content for message in history if message.role == "user"])
@@ -56,16 +47,3 @@ def _subject(asked: Sequence[str]) -> str:
             if not _LEANING.search(text) or len(chosen) == QUESTIONS:
                 break
     return " ".join(chosen)
-
-
-def _item(place: int, history: Sequence[Message]) -> str | None:
-    """What stands at a place of the last answer's list, if it has one that is long enough."""
-    answer = next((m.content for m in reversed(history) if m.role == "assistant"), "")
-    items = _LISTED.findall(_MARK.sub("", answer))
-    return _name(items[place]) if len(items) > max(place, 1) else None
-
-
-def _name(item: str) -> str:
-    """An item by its name, when it has one in bold, else by its beginning."""
-    bold = _BOLD.match(item)
-    return bold[1].rstrip(".:") if bold else item[:LONGEST_ITEM].rstrip(".")
