@@ -105,6 +105,7 @@ class Searcher:
             min_relevance_score=self._min_relevance_score,
             info=tuple(info),
             anchors=await self._anchors(query.book_id),
+            reading=followed.asked if followed else None,
         )
         results = rated(context, str(self._embedder.fingerprint))
         return _cut(replace(context, results=results), query)
