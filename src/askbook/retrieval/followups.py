@@ -20,6 +20,8 @@ from askbook.retrieval.terms import content_terms
 
 COMPLETE = 3.0
 """What a complete reading counts beside a question that says little alone."""
+FULL_QUESTIONS = 2
+"""So far back the words of one that says enough are looked for: it may have left the subject."""
 STANDS_FOR = 9.0
 """The same beside one that says "it" or "the second one": alone it means nothing."""
 
@@ -55,7 +57,8 @@ def carried_words(question: str, history: Sequence[Message]) -> list[str]:
     "yes" asked nothing."""
     asked = [message.content for message in history if message.role == "user"]
     telling = [text for text in reversed(asked) if says_something(text)]
-    return new_words(question, telling[:QUESTIONS])[:WORDS]
+    looked_at = QUESTIONS if is_elliptical(question) else FULL_QUESTIONS
+    return new_words(question, telling[:looked_at])[:WORDS]
 
 
 def is_elliptical(question: str) -> bool:

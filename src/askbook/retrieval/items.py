@@ -23,7 +23,8 @@ _POINTER = re.compile(
     rf"|\bthe (?P<other>other){_ONE}",
     re.IGNORECASE,
 )
-_BACK = re.compile(r"\b(?:it|its|they|them|their|that|this|those|these|one)\b", re.IGNORECASE)
+LEANING = re.compile(r"\b(?:it|its|they|them|their|that|this|those|these|one)\b", re.IGNORECASE)
+"""Words that may stand for something said before."""
 
 
 def with_item_named(question: str, history: Sequence[Message]) -> str | None:
@@ -59,7 +60,7 @@ def _enumerations(
         for items in (*ordered, enumerated(answer, pairs=False)):
             if items:
                 yield items, number
-        leans = bool(_BACK.search(question)) or not content_terms(question)
+        leans = bool(LEANING.search(question)) or not content_terms(question)
         if not leans and not through_others:
             return
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from askbook.retrieval.history import Message
-from askbook.retrieval.items import points_at_an_item, with_item_named
+from askbook.retrieval.items import LEANING, points_at_an_item, with_item_named
 from askbook.retrieval.terms import content_terms, content_words, stem
 
 LONGEST_SUBJECT = 300
@@ -24,7 +24,6 @@ _REQUEST = re.compile(r"\b(?:more|why|how|what|else|explain|go on|continue)\b", 
 """A reader who says only "no" or "yes" answers and asks nothing."""
 _NAME = re.compile(r"[^\w\s?.!,;:'’…-]")
 """C++ and the like are too short for terms, and yet a subject."""
-_LEANING = re.compile(r"\b(?:it|its|they|them|their|that|this|those|these|one)\b", re.IGNORECASE)
 _IT = re.compile(
     r"\b(?:it|its|they|them|their)\b|(?<=\bwhich )one\b(?! of\b)"
     r"|\b(?:this|that|these|those)\b(?=\s*(?:[?.!,;]|$|(?:is|are|was|were|do|does|did|can|could|should|would|will|has"
@@ -33,13 +32,19 @@ _IT = re.compile(
     re.IGNORECASE,
 )
 """Words that stand for a thing; not "this" in "this node", nor "that" in "the node that reads"."""
-
+_EMPTY_IT = re.compile(
+    r"\b(?:is|was|would|isn't|wouldn't) it (?:be )?(?:\w+ ){1,2}(?:to|that|if|whether)\b"
+    r"|\bit(?:'s| is| was) (?:\w+ ){1,2}(?:to|that|if|whether)\b"
+    r"|\b(?:does|would|will) it (?:take|make sense|matter|help)\b",
+    re.IGNORECASE,
+)
+"""An "it" that stands for nothing: "Is it possible to …", "How long does it take to …"."""
 _ASKS_WHAT = re.compile(
     r"\W*(?:(?:and|so|but|then|ok|okay|now)\W+)*(?:(?:what|who)(?:'s| is| are| was| were)|define|explain|describe)\s+"
     r"(?!(?:the|its|their|my|your|our|about|for|with|in|if)\b)",
     re.IGNORECASE,
 )
-
+"""Asks what a thing is, by its name; "the limit" and "its limit" would be of something said before."""
 _COURTESY = frozenset(
     """yes yeah yep no nope ok okay sure thanks thank hello hi hey sorry great good nice cool fine right correct exactly
     morning afternoon evening understand see know""".split()
@@ -69,7 +74,7 @@ def with_it_named(question: str, history: Sequence[Message]) -> str | None:
 
 def leans_on_what_was_said(question: str) -> bool:
     """Whether a question says "it" before it names anything, or hardly says anything of its own."""
-    leaning = _LEANING.search(question)
+    leaning = LEANING.search(question)
     named = content_terms(question[: leaning.start()] if leaning else question)
     return len(named) <= (1 if leaning else FEW_TERMS) or len(content_terms(question)) <= FEW_TERMS
 
@@ -98,8 +103,10 @@ def _only_requests(question: str) -> bool:
 
 def _leading_it(question: str) -> re.Match[str] | None:
     """An "it" that stands for something said before: nothing, or hardly anything, is named ahead of it."""
-    found = _IT.search(question)
-    return found if found and len(content_terms(question[: found.start()])) <= 1 else None
+    found, empty = _IT.search(question), _EMPTY_IT.search(question)
+    if found is None or (empty and empty.start() <= found.start() < empty.end()):
+        return None
+    return found if len(content_terms(question[: found.start()])) <= 1 else None
 
 
 def _has_a_subject(question: str) -> bool:

@@ -88,7 +88,8 @@ class Searcher:
             await self._check_not_lost(query.book_id)
         info: list[str] = []
         if query.mode == "hybrid" and found:
-            found, missing = await self._judged(followed.text if followed else query.text, found)
+            said = (followed.asked or followed.text) if followed else query.text
+            found, missing = await self._judged(said, found)
             info += missing
         found = found[: query.limit]
         vectors = await self._vectors([f.chunk.id for f in found])

@@ -64,6 +64,11 @@ def test_only_the_last_three_questions_count() -> None:
     assert carried_words("Why?", history) == ["sensors", "motors", "gears"]
 
 
+def test_a_question_that_says_enough_looks_less_far_back() -> None:
+    history = said("penguins", "gears", "motors")
+    assert carried_words("Which graphics card fits?", history) == ["motors", "gears"]
+
+
 def test_a_reader_who_says_only_yes_asked_nothing() -> None:
     history = said("penguins", "gears", "Yes.", "motors", "No, not that one.")
     assert carried_words("Why?", history) == ["motors", "gears", "penguins"]

@@ -61,6 +61,8 @@ def test_it_after_a_pointer_is_what_the_pointer_meant() -> None:
     [
         "Does a lidar driver publish what it reads?",
         "Is this sensor a lidar?",
+        "Is it possible to run Gazebo on a server?",
+        "How long does it take to flash a Jetson?",
         "Which node reads the lidar that publishes scans?",
     ],
 )
