@@ -15,7 +15,6 @@ from askbook.retrieval.confidence import ConfidenceMetrics
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.followups import FollowUp, rewritten
 from askbook.retrieval.history import Message
-from askbook.retrieval.pointing import read_as
 from askbook.retrieval.query import MAX_QUESTION, SearchQuery, SearchResult
 
 LONGEST_QUOTE = 900
@@ -71,7 +70,7 @@ class Work:
     def pointed(self, context: RetrievalContext) -> RetrievalContext:
         """For quoting, a question that only points asks for the marked words, or for what was said."""
         if self.selected_text is None:
-            return replace(context, query=read_as(self.query.text, self.history) or context.query)
+            return replace(context, query=context.asked)
         if not is_about_the_mark(self.query.text):
             return context
         return replace(context, query=self.selected_text[:MAX_QUESTION])

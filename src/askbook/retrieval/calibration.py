@@ -86,7 +86,7 @@ def _standing(scores: Sequence[float]) -> float:
 
 def _best_coverage(context: RetrievalContext) -> float:
     """The share of the question's terms that one result holds alone."""
-    wanted = content_terms(context.query)
+    wanted = content_terms(context.asked)
     if not wanted:
         return 0.5
     present = (term_set(result.chunk.embedded_text) for result in context.results)
@@ -97,7 +97,7 @@ def _best_coverage(context: RetrievalContext) -> float:
 
 def _is_introduced(context: RetrievalContext) -> bool:
     """Whether the question asks what something is, and a result is where the book says it."""
-    term = term_asked_for(context.query)
+    term = term_asked_for(context.asked)
     return any(introduces(result.text, result.section, term) for result in context.results)
 
 

@@ -16,6 +16,7 @@ class RetrievalContext:
     """The results of one question, best first, with what confidence is computed from."""
 
     query: str
+    """What the reader wrote."""
     results: tuple[SearchResult, ...]
     query_time_ms: float
     top_k: int = 5
@@ -28,6 +29,13 @@ class RetrievalContext:
     info: tuple[str, ...] = ()
     retrieved_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     anchors: Anchors | None = None
+    reading: str | None = None
+    """The question that the reader's stands for, where it points at what was said before."""
+
+    @property
+    def asked(self) -> str:
+        """What is to be answered."""
+        return self.reading or self.query
 
     @property
     def total_found(self) -> int:

@@ -7,15 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from askbook.retrieval.history import Message
-from askbook.retrieval.pointing import FEW_TERMS, read_as
-from askbook.retrieval.terms import content_terms, content_words, stem
+from askbook.retrieval.pointing import (
+    FEW_TERMS,
+    QUESTIONS,
+    WORDS,
+    new_words,
+    read_as,
+    says_something,
+    with_it_named,
+)
+from askbook.retrieval.terms import content_terms
 
-QUESTIONS = 3
-"""So many of the reader's last questions are looked at, the newest first."""
-WORDS = 8
-LONGEST_WORD = 40
 COMPLETE = 3.0
 """What a complete reading counts beside a question that says little alone."""
+FULL_QUESTIONS = 2
+"""So far back the words of one that says enough are looked for: it may have left the subject."""
+STANDS_FOR = 9.0
+"""The same beside one that says "it" or "the second one": alone it means nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +32,19 @@ class FollowUp:
 
     text: str
     weight: float
+    asked: str | None = None
+    """The question that is to be answered, where the reader's only points at it."""
 
 
 def rewritten(text: str) -> FollowUp:
     """A follow-up that somebody else made complete."""
-    return FollowUp(text, COMPLETE)
+    return FollowUp(text, COMPLETE, asked=text)
 
 
 def follow_up(question: str, history: Sequence[Message]) -> FollowUp | None:
     """The question with words of earlier ones; none when they add nothing."""
     if (read := read_as(question, history)) is not None:
-        return FollowUp(read, COMPLETE)
+        return FollowUp(read, STANDS_FOR, with_it_named(question, history) or read)
     carried = carried_words(question, history)
     if not carried:
         return None
@@ -43,17 +53,12 @@ def follow_up(question: str, history: Sequence[Message]) -> FollowUp | None:
 
 
 def carried_words(question: str, history: Sequence[Message]) -> list[str]:
-    """What the reader's last questions were about and this one does not repeat."""
+    """What the reader's last questions were about and this one does not repeat, the newest first; who says only
+    "yes" asked nothing."""
     asked = [message.content for message in history if message.role == "user"]
-    known = set(content_terms(question))
-    carried: list[str] = []
-    for earlier in reversed(asked[-QUESTIONS:]):
-        for word in content_words(earlier):
-            term = stem(word.lower())
-            if term not in known and len(word) <= LONGEST_WORD:
-                known.add(term)
-                carried.append(word)
-    return carried[:WORDS]
+    telling = [text for text in reversed(asked) if says_something(text)]
+    looked_at = QUESTIONS if is_elliptical(question) else FULL_QUESTIONS
+    return new_words(question, telling[:looked_at])[:WORDS]
 
 
 def is_elliptical(question: str) -> bool:

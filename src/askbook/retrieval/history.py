@@ -53,7 +53,7 @@ def newest_that_fit(
     spoken = [m for m in history if m.role in ("user", "assistant")]
     kept: list[Message] = []
     room = tokens * CHARACTERS_PER_TOKEN
-    for exchange in reversed(_exchanges(spoken)):
+    for exchange in reversed(exchanges(spoken)):
         room -= sum(len(message.content) for message in exchange)
         if room < 0 or len(kept) + len(exchange) > messages:
             break
@@ -61,11 +61,11 @@ def newest_that_fit(
     return kept
 
 
-def _exchanges(spoken: Sequence[Message]) -> list[list[Message]]:
+def exchanges(spoken: Sequence[Message]) -> list[list[Message]]:
     """Each question with what was answered to it."""
-    exchanges: list[list[Message]] = []
+    found: list[list[Message]] = []
     for message in spoken:
-        if message.role == "user" or not exchanges:
-            exchanges.append([])
-        exchanges[-1].append(message)
-    return exchanges
+        if message.role == "user" or not found:
+            found.append([])
+        found[-1].append(message)
+    return found

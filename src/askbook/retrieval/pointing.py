@@ -1,16 +1,22 @@
-"""Questions that only point at what was said: "tell me more", "why?", "what does the second one do?". Pure.
+"""Questions that point at what was said: "tell me more", "where does it run?", "what does the second one do?". Pure.
 
-They are read as the question they stand for. Nothing is guessed: "the second one" needs a list in the last answer.
+They are read as the question they stand for. Nothing is guessed: "the second one" needs a clear enumeration, and "it"
+is what the last question with a subject of its own was about.
 """
 
 import re
 from collections.abc import Sequence
 
 from askbook.retrieval.history import Message
-from askbook.retrieval.terms import content_terms
+from askbook.retrieval.items import LEANING, points_at_an_item, with_item_named
+from askbook.retrieval.terms import content_terms, content_words, stem
 
 LONGEST_SUBJECT = 300
-LONGEST_ITEM = 80
+LONGEST_WORD = 40
+WORDS = 8
+"""So many words of earlier questions are carried into one that leaves them out."""
+NAMED = 6
+"""So many of them stand in the place of "it"."""
 QUESTIONS = 3
 FEW_TERMS = 2
 """A question with at most so many terms of its own says too little to be found by itself."""
@@ -18,54 +24,107 @@ _REQUEST = re.compile(r"\b(?:more|why|how|what|else|explain|go on|continue)\b", 
 """A reader who says only "no" or "yes" answers and asks nothing."""
 _NAME = re.compile(r"[^\w\s?.!,;:'’…-]")
 """C++ and the like are too short for terms, and yet a subject."""
-_LEANING = re.compile(r"\b(?:it|its|they|them|their|that|this|those|these|one)\b", re.IGNORECASE)
-_PLACES = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1}
-_POINTER = re.compile(
-    rf"\bthe ({'|'.join(_PLACES)})(?: (?:one|item|point|option)| of (?:them|these|those))\b",
+_IT = re.compile(
+    r"\b(?:it|its|they|them|their)\b|(?<=\bwhich )one\b(?! of\b)"
+    r"|\b(?:this|that|these|those)\b(?=\s*(?:[?.!,;]|$|(?:is|are|was|were|do|does|did|can|could|should|would|will|has"
+    r"|have|had|may|might|must|mean|means|work|works|happen|happens|be|too|so|as|if|when|while|for|in|on|to|and|or"
+    r"|with|by|at|from)\b))",
     re.IGNORECASE,
 )
-_LISTED = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(.+)$", re.MULTILINE)
-_MARK = re.compile(r"\s*\[\d{1,3}\]")
-_BOLD = re.compile(r"\*\*(.+?)\*\*")
+"""Words that stand for a thing; not "this" in "this node", nor "that" in "the node that reads"."""
+_EMPTY_IT = re.compile(
+    r"\b(?:is|was|would|isn't|wouldn't) it (?:be )?(?:\w+ ){1,2}(?:to|that|if|whether)\b"
+    r"|\bit(?:'s| is| was) (?:\w+ ){1,2}(?:to|that|if|whether)\b"
+    r"|\b(?:does|would|will) it (?:take|make sense|matter|help)\b",
+    re.IGNORECASE,
+)
+"""An "it" that stands for nothing: "Is it possible to …", "How long does it take to …"."""
+_ASKS_WHAT = re.compile(
+    r"\W*(?:(?:and|so|but|then|ok|okay|now)\W+)*(?:(?:what|who)(?:'s| is| are| was| were)|define|explain|describe)\s+"
+    r"(?!(?:the|its|their|my|your|our|about|for|with|in|if)\b)",
+    re.IGNORECASE,
+)
+"""Asks what a thing is, by its name; "the limit" and "its limit" would be of something said before."""
+_COURTESY = frozenset(
+    """yes yeah yep no nope ok okay sure thanks thank hello hi hey sorry great good nice cool fine right correct exactly
+    morning afternoon evening understand see know""".split()
+)
+"""Words by which a reader answers, greets or thanks, and asks nothing."""
 
 
 def read_as(question: str, history: Sequence[Message]) -> str | None:
-    """The question that one which only points stands for; none for a question with a subject of its own."""
-    if pointer := _POINTER.search(question):
-        item = _item(_PLACES[pointer[1].lower()], history)
-        return question[: pointer.start()] + item + question[pointer.end() :] if item else None
-    if content_terms(question) or _NAME.search(question) or not _REQUEST.search(question):
+    """The question that one which points stands for; none for a question with a subject of its own."""
+    if points_at_an_item(question):
+        return with_item_named(question, history)
+    if not (_leading_it(question) if content_terms(question) else _only_requests(question)):
         return None
-    subject = _subject([message.content for message in history if message.role == "user"])
+    subject = " ".join(_led_to(history))
     return f"{subject} {question}" if 0 < len(subject) <= LONGEST_SUBJECT else None
+
+
+def with_it_named(question: str, history: Sequence[Message]) -> str | None:
+    """The question with its subject's words in the place of "it"; none for one without."""
+    found = _leading_it(question)
+    subject = _led_to(history)[:1]
+    words = " ".join(new_words(question, subject)[:NAMED])
+    if found is None or not words or not content_terms(question):
+        return None
+    return f"{question[: found.start()]}{words}{question[found.end() :]}"
 
 
 def leans_on_what_was_said(question: str) -> bool:
     """Whether a question says "it" before it names anything, or hardly says anything of its own."""
-    leaning = _LEANING.search(question)
+    leaning = LEANING.search(question)
     named = content_terms(question[: leaning.start()] if leaning else question)
     return len(named) <= (1 if leaning else FEW_TERMS) or len(content_terms(question)) <= FEW_TERMS
 
 
-def _subject(asked: Sequence[str]) -> str:
-    """The last question with a subject, and those before it that it leans on itself."""
+def says_something(text: str) -> bool:
+    """Whether a message names anything; "Yes, thanks." does not."""
+    return any(word.lower() not in _COURTESY for word in content_words(text))
+
+
+def new_words(question: str, earlier: Sequence[str]) -> list[str]:
+    """The words of earlier questions that this one does not repeat, each once, in their order."""
+    known = set(content_terms(question))
+    found: list[str] = []
+    for word in (word for text in earlier for word in content_words(text)):
+        term = stem(word.lower())
+        if term not in known and word.lower() not in _COURTESY and len(word) <= LONGEST_WORD:
+            known.add(term)
+            found.append(word)
+    return found
+
+
+def _only_requests(question: str) -> bool:
+    """Whether a question without terms asks for more; "no" and "yes" do not, and C++ is a subject."""
+    return not _NAME.search(question) and bool(_REQUEST.search(question))
+
+
+def _leading_it(question: str) -> re.Match[str] | None:
+    """An "it" that stands for something said before: nothing, or hardly anything, is named ahead of it."""
+    found, empty = _IT.search(question), _EMPTY_IT.search(question)
+    if found is None or (empty and empty.start() <= found.start() < empty.end()):
+        return None
+    return found if len(content_terms(question[: found.start()])) <= 1 else None
+
+
+def _has_a_subject(question: str) -> bool:
+    """Whether a question with a term says itself what it is about, also in one word: "What is a node?"."""
+    if _leading_it(question):
+        return False
+    return len(content_terms(question)) > 1 or bool(_ASKS_WHAT.match(question))
+
+
+def _led_to(history: Sequence[Message]) -> list[str]:
+    """The last question with a subject of its own, and those after it that lean on it."""
     chosen: list[str] = []
-    for text in reversed(asked):
-        if content_terms(text):
-            chosen.insert(0, text)
-            if not _LEANING.search(text) or len(chosen) == QUESTIONS:
-                break
-    return " ".join(chosen)
-
-
-def _item(place: int, history: Sequence[Message]) -> str | None:
-    """What stands at a place of the last answer's list, if it has one that is long enough."""
-    answer = next((m.content for m in reversed(history) if m.role == "assistant"), "")
-    items = _LISTED.findall(_MARK.sub("", answer))
-    return _name(items[place]) if len(items) > max(place, 1) else None
-
-
-def _name(item: str) -> str:
-    """An item by its name, when it has one in bold, else by its beginning."""
-    bold = _BOLD.match(item)
-    return bold[1].rstrip(".:") if bold else item[:LONGEST_ITEM].rstrip(".")
+    for number, message in reversed(list(enumerate(history))):
+        text = message.content
+        if message.role != "user" or not says_something(text):
+            continue
+        read = with_item_named(text, history[:number]) or text
+        chosen.insert(0, read)
+        if len(chosen) == QUESTIONS or _has_a_subject(read):
+            break
+    return chosen

@@ -90,7 +90,8 @@ class Searcher:
             await self._check_not_lost(query.book_id)
         info: list[str] = []
         if query.mode == "hybrid" and found:
-            found, missing = await self._judged(followed.text if followed else query.text, found)
+            said = (followed.asked or followed.text) if followed else query.text
+            found, missing = await self._judged(said, found)
             info += missing
         found = found[: query.limit]
         vectors = await self._index.vectors([f.chunk.id for f in found])
@@ -107,6 +108,7 @@ class Searcher:
             min_relevance_score=self._min_relevance_score,
             info=tuple(info),
             anchors=await self._anchors(query.book_id),
+            reading=followed.asked if followed else None,
         )
         results = rated(context, str(self._embedder.fingerprint))
         return _cut(replace(context, results=results), query)

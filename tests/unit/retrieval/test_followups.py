@@ -4,14 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askbook.retrieval.followups import (
-    LONGEST_WORD,
-    WORDS,
-    carried_words,
-    follow_up,
-    is_elliptical,
-)
+from askbook.retrieval.followups import carried_words, follow_up, is_elliptical, rewritten
 from askbook.retrieval.history import Message
+from askbook.retrieval.pointing import LONGEST_WORD, WORDS
 from askbook.retrieval.terms import content_terms
 
 
@@ -32,9 +27,22 @@ def test_a_first_question_stays_as_it_is() -> None:
 
 
 def test_a_follow_up_carries_what_the_earlier_question_was_about() -> None:
-    followed = follow_up("And how do I start it?", said("Where is the lidar driver?"))
+    followed = follow_up("And the price?", said("Where is the lidar driver?"))
     assert followed is not None
-    assert followed.text == "And how do I start it? lidar driver"
+    assert followed.text == "And the price? lidar driver"
+    assert followed.asked is None
+
+
+def test_a_question_that_says_it_is_searched_after_the_one_it_leans_on() -> None:
+    history = said("What is a gearbox?", "Where is the lidar driver?")
+    followed = follow_up("And how do I start it?", history)
+    assert followed is not None
+    assert followed.text == "Where is the lidar driver? And how do I start it?"
+    assert followed.asked == "And how do I start lidar driver?"
+
+
+def test_a_question_that_somebody_made_complete_is_the_one_to_answer() -> None:
+    assert rewritten("How do I start the lidar?").asked == "How do I start the lidar?"
 
 
 def test_the_newest_question_comes_first_and_answers_are_not_read() -> None:
@@ -54,6 +62,16 @@ def test_nothing_is_carried_when_the_question_says_it_all_again() -> None:
 def test_only_the_last_three_questions_count() -> None:
     history = said("penguins", "gears", "motors", "sensors")
     assert carried_words("Why?", history) == ["sensors", "motors", "gears"]
+
+
+def test_a_question_that_says_enough_looks_less_far_back() -> None:
+    history = said("penguins", "gears", "motors")
+    assert carried_words("Which graphics card fits?", history) == ["motors", "gears"]
+
+
+def test_a_reader_who_says_only_yes_asked_nothing() -> None:
+    history = said("penguins", "gears", "Yes.", "motors", "No, not that one.")
+    assert carried_words("Why?", history) == ["motors", "gears", "penguins"]
 
 
 @pytest.mark.parametrize("question", ["Tell me more", "And the second one?", "Why?", "What is it?"])

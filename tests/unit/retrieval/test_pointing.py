@@ -3,7 +3,7 @@
 import pytest
 
 from askbook.retrieval.history import Message
-from askbook.retrieval.pointing import read_as
+from askbook.retrieval.pointing import read_as, with_it_named
 
 LIST = (
     "There are two: [1]\n\n- **Topics.** A stream of values. [1]\n- Services answer a question. [2]"
@@ -26,6 +26,49 @@ def test_a_request_without_a_subject_is_about_the_last_question(question: str) -
 def test_a_last_question_that_leans_on_another_brings_it_along() -> None:
     history = (*HISTORY, Message(role="user", content="Are they fast?"))
     assert read_as("Why?", history) == "Which tools does ROS 2 offer? Are they fast? Why?"
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("Where does it run?", "Where does watchdog run?"),
+        ("What is its limit?", "What is watchdog limit?"),
+        ("Which one is faster?", "Which watchdog is faster?"),
+        ("Can that be raised?", "Can watchdog be raised?"),
+    ],
+)
+def test_it_is_what_the_last_question_with_a_subject_was_about(question: str, asked: str) -> None:
+    history = (*HISTORY, Message(role="user", content="What is a watchdog?"))
+    assert read_as(question, history) == f"What is a watchdog? {question}"
+    assert with_it_named(question, history) == asked
+
+
+def test_questions_that_say_it_lead_back_to_the_one_with_a_subject() -> None:
+    asked = ["What is a gearbox?", "What is a watchdog?", "What is its limit?", "Thanks!", "Yes."]
+    history = [*HISTORY, *(Message(role="user", content=text) for text in asked)]
+    read = "What is a watchdog? What is its limit? How do I raise it?"
+    assert read_as("How do I raise it?", history) == read
+    assert with_it_named("How do I raise it?", history) == "How do I raise watchdog?"
+
+
+def test_it_after_a_pointer_is_what_the_pointer_meant() -> None:
+    history = (*HISTORY, Message(role="user", content="What is the first one for?"))
+    assert read_as("Is it fast?", history) == "What is Topics for? Is it fast?"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Does a lidar driver publish what it reads?",
+        "Is this sensor a lidar?",
+        "Is it possible to run Gazebo on a server?",
+        "How long does it take to flash a Jetson?",
+        "Which node reads the lidar that publishes scans?",
+    ],
+)
+def test_an_it_inside_the_question_points_at_nothing_before(question: str) -> None:
+    assert read_as(question, HISTORY) is None
+    assert with_it_named(question, HISTORY) is None
 
 
 @pytest.mark.parametrize("question", ["no", "Yes.", "What is a node?", "What about C++?"])
@@ -57,3 +100,5 @@ def test_a_list_counts_only_in_the_last_answer() -> None:
 def test_without_a_history_there_is_nothing_to_point_at() -> None:
     assert read_as("Tell me more.", ()) is None
     assert read_as("The second one?", ()) is None
+    assert read_as("Where does it run?", ()) is None
+    assert with_it_named("Where does it run?", ()) is None

@@ -1,0 +1,100 @@
+"""Questions that point at one of several things just named: "the second one", "the latter", "both of them". Pure.
+
+The item is put in the place of the words that point at it. Nothing is guessed: without a clear enumeration, or
+beyond its end, the question stays as it is.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from askbook.retrieval.enumerations import Items, enumerated, listed
+from askbook.retrieval.history import Message, exchanges
+from askbook.retrieval.terms import content_terms
+
+EXCHANGES = 5
+"""So far back a reader still points."""
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+_PLACES = {"last": -1} | {name: place for place, name in enumerate(_ORDINALS)}
+_ONE = r"(?: (?:one|item|point|option)\b| of (?:them|these|those)\b|(?=\W*$))"
+_POINTER = re.compile(
+    rf"\bthe (?P<place>{'|'.join(_PLACES)}){_ONE}"
+    r"|\bthe (?P<side>former|latter)(?: one)?\b"
+    r"|\b(?P<both>(?:both|the two) of (?:them|these|those)|them both)\b"
+    rf"|\bthe (?P<other>other){_ONE}",
+    re.IGNORECASE,
+)
+LEANING = re.compile(r"\b(?:it|its|they|them|their|that|this|those|these|one)\b", re.IGNORECASE)
+"""Words that may stand for something said before."""
+
+
+def with_item_named(question: str, history: Sequence[Message]) -> str | None:
+    """The question with the item it points at; none when it points at none, or it is not clear at which."""
+    pointer = _POINTER.search(question)
+    if pointer is None:
+        return None
+    spoken = exchanges([m for m in history if m.role in ("user", "assistant")])[-EXCHANGES:]
+    for items, number in _enumerations(spoken, through_others=bool(pointer["other"])):
+        if item := _meant(pointer, items, spoken[: number + 1], spoken[number + 1 :]):
+            return question[: pointer.start()] + item + question[pointer.end() :]
+    return None
+
+
+def points_at_an_item(question: str) -> bool:
+    return bool(_POINTER.search(question))
+
+
+def _enumerations(
+    spoken: Sequence[Sequence[Message]], *, through_others: bool
+) -> Iterator[tuple[Items, int]]:
+    """What was enumerated, the newest first, with the number of its exchange.
+
+    Behind the last exchange only as far as questions lean on the one before: they leave its enumeration standing.
+    """
+    for number in reversed(range(len(spoken))):
+        question, answer = _said(spoken[number], "user"), _said(spoken[number], "assistant")
+        if points_at_an_item(question):
+            continue
+        asked = enumerated(question)
+        # A question about three things names them in full, where its answer may quote two of them.
+        ordered = (asked, listed(answer)) if len(asked) > 2 else (listed(answer), asked)
+        for items in (*ordered, enumerated(answer, pairs=False)):
+            if items:
+                yield items, number
+        leans = bool(LEANING.search(question)) or not content_terms(question)
+        if not leans and not through_others:
+            return
+
+
+def _meant(
+    pointer: re.Match[str],
+    items: Items,
+    before: Sequence[Sequence[Message]],
+    since: Sequence[Sequence[Message]],
+) -> str | None:
+    """The item that a pointer means, if there are so many, or just two where it speaks of two."""
+    if name := pointer["place"]:
+        place = _PLACES[name.lower()]
+        return items[place] if place < len(items) else None
+    if len(items) != 2:
+        return None
+    if side := pointer["side"]:
+        return items[side.lower() == "latter"]
+    return " and ".join(items) if pointer["both"] else _other(items, before, since)
+
+
+def _other(
+    items: Items, before: Sequence[Sequence[Message]], since: Sequence[Sequence[Message]]
+) -> str | None:
+    """Of two items the one that the newest question about one of them was not about."""
+    for number in reversed(range(len(since))):
+        earlier = [message for each in (*before, *since[:number]) for message in each]
+        question = _said(since[number], "user")
+        read = with_item_named(question, earlier) or question
+        unnamed = [item for item in items if not re.search(rf"\b{re.escape(item)}\b", read, re.I)]
+        if len(unnamed) == 1:
+            return unnamed[0]
+    return None
+
+
+def _said(exchange: Sequence[Message], role: str) -> str:
+    return "\n".join(message.content for message in exchange if message.role == role)
