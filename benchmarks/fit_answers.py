@@ -49,8 +49,8 @@ PENALTY = 1e-3
 LONGEST_WINDOW = 4
 VARIANTS: dict[str, dict[str, Any]] = {
     "company 200": {"COMPANY_LENGTH": 200},
-    "company 300": {"COMPANY_LENGTH": 300},
-    "company 400": {"COMPANY_LENGTH": 400},
+    "company 250": {"COMPANY_LENGTH": 250},
+    "company 600": {"COMPANY_LENGTH": 600},
     "close 0": {"CLOSE": 0.0},
     "close 2": {"CLOSE": 2.0},
     "adding 5": {"ADDING": 5.0},
