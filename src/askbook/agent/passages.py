@@ -16,7 +16,8 @@ _MARKUP_LINE = re.compile(r"^\s*</?[A-Za-z!?]")
 _QUOTE_MARK = re.compile(r"^\s{0,3}>\s?")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]*_]*\s+(?=[\"'“‘(\[*_`]*[A-Z0-9`])")
 _NO_END = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|Fig|fig|No|Dr|Mr|Mrs|Ms|Prof|St|Eq|Sec|Ch)\.|\b[A-Z]\.)$"
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|Fig|fig|No|Dr|Mr|Mrs|Ms|Prof|St|Eq|Sec|Ch|"
+    r"Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.|\b[A-Z]\.)$"
 )
 
 

@@ -1,26 +1,34 @@
 """Scores the units of the retrieved chunks by how well each answers the question: cheap signs first, then the judge."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 
 from askbook.agent.passages import Unit, cut_into_units
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.definitions import defines, defines_head, head_of, introduces, term_asked_for
-from askbook.retrieval.judging import Judge
+from askbook.retrieval.judging import Judge, Judgement
 from askbook.retrieval.query import SearchResult
 from askbook.retrieval.terms import content_terms, term_set
 
 RESULTS_READ = 3
 UNITS_JUDGED = 16
 """Units the judge reads, the most promising by their cheap signs; more cost time and add nothing."""
-RELEVANCE, ANSWERABILITY, MARGIN = 0.7, 0.15, 0.15
-TERMS, SPAN, LENGTH = 3.0, 1.0, 0.5
-RANK_COST, LEAD_COST, FRAGMENT_COST = 0.6, 1.5, 3.0
-"""Weights chosen on the development data."""
-DEFINITION = 12.0
-"""More than the judge can object: asked what something is, the book's own introduction of it answers."""
+WEIGHTS = {
+    "terms": 3.0,
+    "span": 1.0,
+    "definition": 12.0,
+    "length": 0.5,
+    "rank": -0.6,
+    "lead": -1.5,
+    "fragment": -3.0,
+    "relevance": 0.7,
+    "answerability": 0.15,
+    "margin": 0.15,
+}
+"""What each sign of a good unit counts. Weights fitted on other folders do no better (docs/decisions/0007). A
+definition counts more than the judge can object: asked what something is, the book's own introduction of it answers."""
 FULL_LENGTH = 25
 """Words from which a unit is no fuller for being longer."""
 
@@ -70,22 +78,20 @@ async def score_units(
 ) -> list[Scored]:
     """The most promising units with their scores, best first."""
     telling = [p for p in placed if _tells(p, context.query)] or placed
-    cheap = zip(telling, _cheap_scores(context, telling), strict=True)
-    scored = sorted((Scored(*pair) for pair in cheap), key=lambda s: -s.score)[:UNITS_JUDGED]
+    cheap = [weigh(signs) for signs in signs_of(context, telling)]
+    scored = sorted(map(Scored, telling, cheap), key=lambda s: -s.score)[:UNITS_JUDGED]
     if judge is None:
         return scored
-    judged = await judge.judge(context.query, [_read(s.placed, placed) for s in scored])
+    judged = await judge.judge(context.query, [read_with(s.placed, placed) for s in scored])
     whole = [
-        Scored(
-            s.placed,
-            s.score
-            + RELEVANCE * j.relevance
-            + ANSWERABILITY * j.answerability
-            + MARGIN * j.span_margin,
-        )
+        Scored(s.placed, s.score + weigh(judged_signs(j)))
         for s, j in zip(scored, judged, strict=True)
     ]
     return sorted(whole, key=lambda s: -s.score)
+
+
+def weigh(signs: Mapping[str, float]) -> float:
+    return sum(WEIGHTS[name] * value for name, value in signs.items())
 
 
 def _tells(placed: Placed, question: str) -> bool:
@@ -104,7 +110,7 @@ def points_back(unit: Unit) -> bool:
     return bool(_POINTS_BACK.match(unit.text))
 
 
-def _read(scored: Placed, placed: Sequence[Placed]) -> str:
+def read_with(scored: Placed, placed: Sequence[Placed]) -> str:
     """What the judge reads: the section, the unit before where this one points back to it, and the unit."""
     before = next((p for p in placed if p.place == (scored.result.rank, scored.position - 1)), None)
     lead = f"{before.unit.text} " if before is not None and points_back(scored.unit) else ""
@@ -119,20 +125,32 @@ def rarities(question: str, placed: Sequence[Placed]) -> dict[str, float]:
     }
 
 
-def _cheap_scores(context: RetrievalContext, placed: Sequence[Placed]) -> list[float]:
+def signs_of(context: RetrievalContext, placed: Sequence[Placed]) -> list[dict[str, float]]:
+    """What can be told of each unit without the judge."""
     rarity = rarities(context.query, placed)
     total = sum(rarity.values()) or 1.0
     asked, head = term_asked_for(context.query), head_of(context.query)
     return [
-        TERMS * sum(rarity[term] for term in p.terms & rarity.keys()) / total
-        + SPAN * _span_share(context, p)
-        + DEFINITION * (defines(p.unit.text, asked) or defines_head(p.unit.text, head))
-        + LENGTH * log(1 + min(FULL_LENGTH, len(p.unit.text.split())))
-        - RANK_COST * (p.result.rank - 1)
-        - LEAD_COST * p.unit.text.rstrip().endswith(":")
-        - FRAGMENT_COST * _is_fragment(p.unit)
+        {
+            "terms": sum(rarity[term] for term in p.terms & rarity.keys()) / total,
+            "span": _span_share(context, p),
+            "definition": float(defines(p.unit.text, asked) or defines_head(p.unit.text, head)),
+            "length": log(1 + min(FULL_LENGTH, len(p.unit.text.split()))),
+            "rank": float(p.result.rank - 1),
+            "lead": float(p.unit.text.rstrip().endswith(":")),
+            "fragment": float(_is_fragment(p.unit)),
+        }
         for p in placed
     ]
+
+
+def judged_signs(judgement: Judgement) -> dict[str, float]:
+    """What the judge says of a unit."""
+    return {
+        "relevance": judgement.relevance,
+        "answerability": judgement.answerability,
+        "margin": judgement.span_margin,
+    }
 
 
 def _is_fragment(unit: Unit) -> bool:

@@ -117,6 +117,14 @@ def test_prose_is_cut_at_its_sentences() -> None:
     assert "They count too." in sentences
 
 
+def test_a_shortened_month_ends_no_sentence() -> None:
+    text = "The rule holds from Nov. 1, 2013 on. Before Sept. 30 another held."
+    assert [unit.text for unit in cut_into_units(text)] == [
+        "The rule holds from Nov. 1, 2013 on.",
+        "Before Sept. 30 another held.",
+    ]
+
+
 def test_list_items_are_units_without_their_marker() -> None:
     items = [text for kind, text in kinds(MARKDOWN) if kind == "item"]
     assert items == [

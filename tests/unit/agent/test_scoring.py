@@ -1,0 +1,39 @@
+"""Units are scored by signs that the text gives away, and by the judge."""
+
+import pytest
+
+from askbook.agent.scoring import WEIGHTS, judged_signs, place_units, signs_of, weigh
+from askbook.retrieval.judging import Judgement
+from sample_chunks import make_context
+
+TEXT = "A link is a rigid part. The battery lasts long. These are the parts:\n\nMenu of the page"
+
+
+def signs(question: str) -> list[dict[str, float]]:
+    context = make_context([0.9], texts=[TEXT], query=question)
+    return signs_of(context, place_units(context))
+
+
+def test_every_weight_has_its_sign_and_every_sign_its_weight() -> None:
+    judged = judged_signs(Judgement(1.0, 2.0, 0, 4, 3.0))
+    assert (signs("What is a link?")[0] | judged).keys() == WEIGHTS.keys()
+
+
+def test_a_definition_and_the_question_s_words_are_signs() -> None:
+    defining, other, _, _ = signs("What is a link?")
+    assert (defining["definition"], other["definition"]) == (1.0, 0.0)
+    assert defining["terms"] > other["terms"]
+    assert weigh(defining) > weigh(other)
+
+
+def test_a_lead_in_and_a_line_without_a_full_stop_count_against_a_unit() -> None:
+    found = signs("How long does the battery last?")
+    assert [s["lead"] for s in found] == [0.0, 0.0, 1.0, 0.0]
+    assert [s["fragment"] for s in found] == [0.0, 0.0, 0.0, 1.0]
+
+
+def test_what_the_judge_says_is_weighed() -> None:
+    better, worse = (
+        weigh(judged_signs(Judgement(relevance, 0.0, 0, 0, 0.0))) for relevance in (4.0, -4.0)
+    )
+    assert better - worse == pytest.approx(8 * WEIGHTS["relevance"])
