@@ -159,10 +159,6 @@ async def test_what_the_book_does_not_say_of_it_is_declined(
     assert (await last_of(client, questions))["should_answer"] is False
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Also asked by its name, category 1 is not quoted: a row is scored without the heads of its table.",
-)
 async def test_the_row_of_a_table_that_the_second_one_is(client: httpx.AsyncClient) -> None:
     questions = ("What are the stop categories 0, 1 and 2?", "What does the second one do?")
     assert "after standstill" in (await last_of(client, questions))["response"]

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 from askbook.agent.contradictions import opposing
 from askbook.agent.response import Citation, cite
-from askbook.agent.scoring import Placed, Scored, place_units, points_back, rarities, score_units
+from askbook.agent.scoring import (
+    Placed,
+    Scored,
+    cells_of,
+    place_units,
+    points_back,
+    rarities,
+    score_units,
+)
 from askbook.book import Book
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.judging import Judge
@@ -65,6 +73,7 @@ def _choose(
     best, question = prose[0], context.query
     wants_fact = _asks_for_a_fact(context)
     chosen = _with_company(best.placed, placed, question, alone=wants_fact)
+    chosen += _rows_named_too(best.placed, placed, question)
     rarity = rarities(question, placed)
     total = sum(rarity.values()) or 1.0
     for other in prose[1:]:
@@ -125,6 +134,21 @@ def _with_company(
     if after is not None and after.unit.kind == "code" and _WANTS_CODE.search(question):
         company.append(after)
     return company
+
+
+def _rows_named_too(best: Placed, placed: Sequence[Placed], question: str) -> list[Placed]:
+    """Other rows of the best one's table that the question names: "the categories 0, 1 and 2"."""
+    if best.unit.kind != "row":
+        return []
+    words = " ".join(["", *re.findall(r"\w+", question.lower()), ""])
+    return [
+        other
+        for other in placed
+        if other is not best
+        and other.result is best.result
+        and other.unit.head == best.unit.head
+        and f" {cells_of(other.unit.text)[0].lower()} " in words
+    ]
 
 
 def _fitting(best: Placed, neighbour: Placed) -> list[Placed]:

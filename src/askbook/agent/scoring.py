@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import log
 
 from askbook.agent.passages import Unit, cut_into_units
@@ -66,7 +67,7 @@ def place_units(context: RetrievalContext) -> list[Placed]:
     """The units of the best results, and of those that introduce what is asked for, in reading order."""
     asked = term_asked_for(context.query)
     return [
-        Placed(result, position, unit, frozenset(term_set(unit.text)))
+        Placed(result, position, unit, frozenset(term_set(_spelled_out(unit, result.text))))
         for result in context.results
         if result.rank <= RESULTS_READ or introduces(result.text, result.section, asked)
         for position, unit in enumerate(cut_into_units(result.text))
@@ -114,7 +115,21 @@ def read_with(scored: Placed, placed: Sequence[Placed]) -> str:
     """What the judge reads: the section, the unit before where this one points back to it, and the unit."""
     before = next((p for p in placed if p.place == (scored.result.rank, scored.position - 1)), None)
     lead = f"{before.unit.text} " if before is not None and points_back(scored.unit) else ""
-    return f"{scored.result.section}: {lead}{scored.unit.text}"
+    return f"{scored.result.section}: {lead}{_spelled_out(scored.unit, scored.result.text)}"
+
+
+def _spelled_out(unit: Unit, text: str) -> str:
+    """A unit as it is to be understood: the cells of a row with the heads of their columns."""
+    if unit.kind != "row" or unit.head is None:
+        return unit.text
+    heads = cells_of(text[slice(*unit.head)].splitlines()[0])
+    named = zip_longest(heads, cells_of(unit.text), fillvalue="")
+    return "; ".join(f"{head}: {cell}" if head else cell for head, cell in named if cell)
+
+
+def cells_of(row: str) -> list[str]:
+    """What stands in the columns of a table's row."""
+    return [cell.strip() for cell in row.strip().strip("|").split("|")]
 
 
 def rarities(question: str, placed: Sequence[Placed]) -> dict[str, float]:
