@@ -63,7 +63,7 @@ def _retrieval(results: Sequence[Result]) -> list[str]:
     lines = [
         "## Finding the place: nDCG@10",
         "",
-        "`hybrid` is the default (dense and BM25 fused 3 : 2, in follow-ups 2 : 1, the best eight judged); the others are "
+        "`hybrid` is the default (dense and BM25 fused by score, 2 : 3, in follow-ups 4 : 3, the best eight judged); the others are "
         "compared with it question by question: ▼ worse, ▲ better, = no difference beyond chance.",
         "",
         "| folder | n | " + " | ".join(names) + " |",

@@ -149,8 +149,8 @@ class RetrievalSettings(Section):
     score_threshold: float = Field(
         0.0, ge=0.0, le=1.0, validation_alias=_env("AGENT_SCORE_THRESHOLD")
     )
-    dense_weight: float = Field(1.5, ge=0.0, validation_alias=_env("ASKBOOK_DENSE_WEIGHT"))
-    sparse_weight: float = Field(1.0, ge=0.0, validation_alias=_env("ASKBOOK_SPARSE_WEIGHT"))
+    dense_weight: float = Field(1.0, ge=0.0, validation_alias=_env("ASKBOOK_DENSE_WEIGHT"))
+    sparse_weight: float = Field(1.5, ge=0.0, validation_alias=_env("ASKBOOK_SPARSE_WEIGHT"))
     judge: bool = Field(True, validation_alias=_env("ASKBOOK_JUDGE"))
 
 

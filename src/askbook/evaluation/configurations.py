@@ -28,7 +28,9 @@ CONFIGURATIONS = {
     for each in (
         Configuration(DEFAULT, "hybrid", judged=True),
         Configuration("fused", "hybrid"),
-        Configuration("rrf11", "hybrid", weights=SearchWeights(1.0, 1.0, followed=1.0)),
+        Configuration(
+            "rrf11", "hybrid", weights=SearchWeights(1.0, 1.0, followed=1.0, by_rank=True)
+        ),
         Configuration("dense", "dense"),
         Configuration("sparse", "sparse"),
     )

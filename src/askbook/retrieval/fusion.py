@@ -12,7 +12,7 @@ EXACT = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk with its ranks (1-based) and the score they give together; `exact`: it holds the names asked for."""
+    """A chunk with its ranks (1-based) and what they give together, up to 1; `exact`: it holds the names asked for."""
 
     chunk_id: str
     fused: float
@@ -34,44 +34,56 @@ def fuse(
     sparse_weight: float,
     also: Sequence[Hit] = (),
     also_share: float = 0.5,
+    by_rank: bool = False,
 ) -> list[Candidate]:
-    """Weighted reciprocal ranks, best first, ties by chunk id. One ranking alone keeps its order.
+    """The weighted mean of what each ranking gives a chunk, best first, ties by chunk id.
 
     `also` is a second sparse ranking, of the question as a follow-up: it takes its share of the sparse weight.
     """
+    also_weight = sparse_weight * also_share if also else 0.0
+    dense, sparse = (_by_rank, _by_rank) if by_rank else (_above_the_last, _of_the_best)
+    weighted = [
+        (weight, shares)
+        for weight, shares in (
+            (dense_weight, dense(hits.dense)),
+            (sparse_weight - also_weight, sparse(hits.sparse)),
+            (also_weight, sparse(also)),
+        )
+        if shares
+    ]
+    total = sum(weight for weight, _ in weighted) or 1.0
     dense_ranks = {hit.chunk_id: rank for rank, hit in enumerate(hits.dense, 1)}
     sparse_ranks = {hit.chunk_id: rank for rank, hit in enumerate(hits.sparse, 1)}
-    also_ranks = {hit.chunk_id: rank for rank, hit in enumerate(also, 1)}
     cosines = {hit.chunk_id: hit.score for hit in hits.dense}
-    also_weight = sparse_weight * also_share if also else 0.0
-    sparse_weight -= also_weight
-    weights = (
-        dense_weight * bool(dense_ranks),
-        sparse_weight * bool(sparse_ranks),
-        also_weight * bool(also_ranks),
-    )
-    total = sum(weights) or 1.0
-
-    def score(chunk_id: str) -> float:
-        parts = (
-            (dense_weight, dense_ranks.get(chunk_id)),
-            (sparse_weight, sparse_ranks.get(chunk_id)),
-            (also_weight, also_ranks.get(chunk_id)),
-        )
-        best = total / (RRF_K + 1)
-        return sum(w / (RRF_K + rank) for w, rank in parts if rank is not None) / best
-
     candidates = [
         Candidate(
             chunk_id=chunk_id,
-            fused=score(chunk_id),
+            fused=sum(weight * shares.get(chunk_id, 0.0) for weight, shares in weighted) / total,
             dense_rank=dense_ranks.get(chunk_id),
             sparse_rank=sparse_ranks.get(chunk_id),
             cosine=cosines.get(chunk_id),
         )
-        for chunk_id in dict.fromkeys([*dense_ranks, *sparse_ranks, *also_ranks])
+        for chunk_id in dict.fromkeys(hit.chunk_id for hit in (*hits.dense, *hits.sparse, *also))
     ]
     return sorted(candidates, key=lambda c: (-c.fused, c.chunk_id))
+
+
+def _above_the_last(ranking: Sequence[Hit]) -> dict[str, float]:
+    """Where a cosine lies between those of the last and the first: only differences mean something."""
+    lowest = min((hit.score for hit in ranking), default=0.0)
+    reach = max((hit.score for hit in ranking), default=0.0) - lowest
+    return {hit.chunk_id: (hit.score - lowest) / reach if reach else 1.0 for hit in ranking}
+
+
+def _of_the_best(ranking: Sequence[Hit]) -> dict[str, float]:
+    """A BM25 score as a share of the best: zero is a chunk without any of the words."""
+    best = max((hit.score for hit in ranking), default=0.0)
+    return {hit.chunk_id: max(0.0, hit.score) / best if best > 0 else 1.0 for hit in ranking}
+
+
+def _by_rank(ranking: Sequence[Hit]) -> dict[str, float]:
+    """Reciprocal ranks, the first being 1."""
+    return {hit.chunk_id: (RRF_K + 1) / (RRF_K + rank) for rank, hit in enumerate(ranking, 1)}
 
 
 def lift(candidates: Sequence[Candidate], exact: Collection[str]) -> list[Candidate]:

@@ -35,9 +35,11 @@ class SearchWeights:
     """What the two rankings count. Carried words make the sparse ranking of a follow-up less telling: there
     the dense one counts `followed` times as much."""
 
-    dense: float = 1.5
-    sparse: float = 1.0
-    followed: float = 4 / 3
+    dense: float = 1.0
+    sparse: float = 1.5
+    followed: float = 2.0
+    by_rank: bool = False
+    """Count ranks instead of scores, as other tools do: to compare with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,7 @@ class Searcher:
             sparse_weight=self._weights.sparse,
             also=also,
             also_share=share,
+            by_rank=self._weights.by_rank,
         )
 
     async def _named(self, query: SearchQuery) -> set[str] | None:

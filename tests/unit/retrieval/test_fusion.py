@@ -24,11 +24,33 @@ def test_a_chunk_high_in_both_rankings_comes_first() -> None:
     assert (fused[0].dense_rank, fused[0].sparse_rank) == (2, 1)
 
 
-def test_the_score_is_the_weighted_sum_of_reciprocal_ranks() -> None:
-    [first, *_] = fuse(Hits(ranking("a", "b"), ranking("b")), dense_weight=2.0, sparse_weight=1.0)
+def test_by_rank_the_score_is_the_weighted_sum_of_reciprocal_ranks() -> None:
+    hits = Hits(ranking("a", "b"), ranking("b"))
+    [first, *_] = fuse(hits, dense_weight=2.0, sparse_weight=1.0, by_rank=True)
     best = 3.0 / (RRF_K + 1)
     assert first.chunk_id == "b"
     assert first.fused == pytest.approx((2.0 / (RRF_K + 2) + 1.0 / (RRF_K + 1)) / best)
+
+
+def test_cosines_count_from_the_last_and_bm25_from_zero() -> None:
+    dense = (Hit("a", 0.90), Hit("b", 0.85), Hit("c", 0.80))
+    sparse = (Hit("b", 12.0), Hit("c", 6.0))
+    fused = {
+        c.chunk_id: c.fused for c in fuse(Hits(dense, sparse), dense_weight=1.0, sparse_weight=3.0)
+    }
+    assert fused["a"] == pytest.approx(1 / 4)
+    assert fused["b"] == pytest.approx((0.5 + 3) / 4)
+    assert fused["c"] == pytest.approx((0.0 + 3 * 0.5) / 4)
+
+
+def test_a_single_hit_counts_in_full() -> None:
+    [only] = fuse(Hits((Hit("a", 0.1),), (Hit("a", 0.2),)), dense_weight=1.0, sparse_weight=1.0)
+    assert only.fused == pytest.approx(1.0)
+
+
+def test_scores_of_zero_do_not_divide_by_zero() -> None:
+    fused = fuse(Hits((), (Hit("a", 0.0), Hit("b", 0.0))), dense_weight=1.0, sparse_weight=1.0)
+    assert [c.chunk_id for c in fused] == ["a", "b"]
 
 
 def test_weights_decide_between_the_rankings() -> None:
