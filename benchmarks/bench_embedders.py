@@ -40,6 +40,7 @@ async def warm_up(askbook: Askbook) -> None:
         (Path(folder) / "page.md").write_text("# Warm up\n\nOne page.\n", encoding="utf-8")
         async for _ in askbook.ingest(Path(folder), "warm-up"):
             pass
+    await askbook.delete_book("warm-up")
 
 
 class NullEmbedder(BuiltinEmbedder):

@@ -47,6 +47,8 @@ REQUIREMENTS = {
     "haystack": ("haystack-ai>=2.20",),
     "txtai": ("txtai>=9",),
 }
+BOOK = "peer"
+WIDE = Scope(book_id=BOOK, hardware_tier=4)
 PROGRESS = Console(stderr=True)
 COLUMNS = (
     "",
@@ -166,14 +168,14 @@ async def _run_askbook(folder: Path, questions: Path, cache: Path, judged: bool)
         await warm_up(askbook)
         embedder.cpu, embedder.texts = 0.0, 0
         cpu, wall = time.process_time(), time.perf_counter()
-        async for _ in askbook.ingest(folder, "peer"):
+        async for _ in askbook.ingest(folder, BOOK):
             pass
         result |= {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
         result |= {"embed_cpu": embedder.cpu, "chunks": embedder.texts}
         times: list[float] = []
         for row in rows:
             started = time.perf_counter()
-            _, context = await askbook.search(row["question"], Scope(hardware_tier=4), top_k=40)
+            _, context = await askbook.search(row["question"], WIDE, top_k=40)
             times.append((time.perf_counter() - started) * 1000)
             pages = [found.chunk.metadata.source_file for found in context.results]
             result["rankings"][row["qid"]] = list(dict.fromkeys(pages))[:10]
