@@ -19,7 +19,6 @@ from askbook.retrieval.confidence import assess
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.followups import follow_up
 from askbook.retrieval.judging import BuiltinJudge, Judge, Judgement
-from askbook.retrieval.pointing import read_as
 from askbook.retrieval.query import MAX_QUESTION
 
 SEED = 11
@@ -123,8 +122,7 @@ async def _retrieved(
     context = await asker.search(text, CONFIGURATIONS[DEFAULT], top_k, history)
     calibration = partial(calibration_for, fingerprint=str(askbook.embedder.fingerprint))
     metrics = assess(context, askbook.settings.confidence, calibration(context))
-    context = replace(context, query=read_as(text, history) or context.query)
-    return context, metrics.should_answer
+    return replace(context, query=context.asked), metrics.should_answer
 
 
 async def _judge_all(row: Row, judge: Judge) -> None:

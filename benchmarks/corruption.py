@@ -24,20 +24,10 @@ from typing import Any
 from askbook.agent.facts import NEGATORS, UNITS, read_tokens
 from askbook.agent.grounding import Support, check_support
 from askbook.agent.passages import cut_into_units
+from folders import DATA, WITH_ANSWERS
 
-DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "dev"
 SEED = 7
 PASSAGE = 1800
-OWN = (
-    "clapnq_unanswerable",
-    "docs_site_chunks",
-    "hf_deep_rl_mdx",
-    "multiturn_doc2dial",
-    "multiturn_mtrag_un",
-    "robotics_course",
-    "rust_book",
-    "squad2_unanswerable",
-)
 WRITTEN = ("clapnq_unanswerable", "docs_site_chunks", "multiturn_mtrag_un")
 
 
@@ -68,7 +58,7 @@ def main() -> None:
 
 def all_cases(data: Path, limit: int, seed: int = SEED) -> Iterator[Case]:
     dice = random.Random(seed)
-    for name in OWN:
+    for name in WITH_ANSWERS:
         if (data / name).is_dir():
             yield from _with_alterations(_own_sentences(data / name, limit, dice), dice)
     for name in WRITTEN:

@@ -341,7 +341,7 @@ _SHORTFALL = [
     "(“Anthropic” where the passage says “we”), conclude (“No.”) or add what their writer knew, so that the share "
     "is an upper bound. The rest are paraphrases of a near quotation, which look like an altered word.",
     "",
-    "Tried on these sentences (at 87.5 % caught and 20.0 % dropped): letting the judge decide on replaced words "
+    "Tried when 87.5 % were caught and 20.0 % dropped: letting the judge decide on replaced words "
     "(75.3 % and 14.4 %) or on missing names (77.0 % and 18.3 %), since its relevance hardly falls when a word is "
     "exchanged; one or two supporting sentences instead of three (88.1 % and 30.6 %, 87.5 % and 21.1 %), or five "
     "(87.8 % and 20.0 %); more shared words before a sentence passes unjudged (89.0 % and 23.3 %); a stricter or "

@@ -32,18 +32,8 @@ from askbook.evaluation.corpus import cache_beside
 from askbook.evaluation.datasets import load_dataset
 from askbook.evaluation.metrics import token_f1
 from collecting_answers import KeptJudge, Row, collect
-from folders import DATA, REPOSITORY
+from folders import DATA, REPOSITORY, WITH_ANSWERS
 
-FOLDERS = (
-    "clapnq_unanswerable",
-    "docs_site_chunks",
-    "hf_deep_rl_mdx",
-    "multiturn_doc2dial",
-    "multiturn_mtrag_un",
-    "robotics_course",
-    "rust_book",
-    "squad2_unanswerable",
-)
 LIMIT = 60
 PENALTY = 1e-3
 LONGEST_WINDOW = 4
@@ -237,7 +227,7 @@ async def _collect(options: argparse.Namespace) -> dict[str, list[Row]]:
     settings = load_settings(data_dir=options.data_dir)
     kept = cache_beside(settings.storage.data_dir) / "answers"
     rows: dict[str, list[Row]] = {}
-    for name in FOLDERS:
+    for name in WITH_ANSWERS:
         print(f"{name} …", file=sys.stderr, flush=True)
         dataset = load_dataset(options.data / name)
         rows[name] = [row async for row in collect(settings, dataset, LIMIT, kept)]

@@ -11,6 +11,17 @@ from askbook.ingestion.readers.walk import SUFFIXES
 REPOSITORY = Path(__file__).resolve().parent.parent
 SAMPLE_BOOK = REPOSITORY / "examples" / "physical-ai-book"
 DATA = REPOSITORY.parent / "shared" / "data" / "dev"
+WITH_ANSWERS = (
+    "clapnq_unanswerable",
+    "docs_site_chunks",
+    "hf_deep_rl_mdx",
+    "multiturn_doc2dial",
+    "multiturn_mtrag_un",
+    "robotics_course",
+    "rust_book",
+    "squad2_unanswerable",
+)
+"""Folders whose questions have gold answers."""
 OFF_TOPIC = "refusal_offtopic"
 OFF_TOPIC_BOOKS = ("robotics_course", "robotics_docusaurus", "rust_book", "hf_deep_rl_mdx")
 ABSENT = "absent_chapter_questions.jsonl"

@@ -9,7 +9,6 @@ from askbook.agent.response import Citation, cite
 from askbook.agent.scoring import (
     Placed,
     Scored,
-    cells_of,
     place_units,
     points_back,
     rarities,
@@ -17,6 +16,7 @@ from askbook.agent.scoring import (
 )
 from askbook.book import Book
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.enumerations import cells_of
 from askbook.retrieval.judging import Judge
 from askbook.retrieval.query import SearchResult
 

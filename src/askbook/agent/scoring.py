@@ -9,6 +9,7 @@ from math import log
 from askbook.agent.passages import Unit, cut_into_units
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.definitions import defines, defines_head, head_of, introduces, term_asked_for
+from askbook.retrieval.enumerations import cells_of
 from askbook.retrieval.judging import Judge, Judgement
 from askbook.retrieval.query import SearchResult
 from askbook.retrieval.terms import content_terms, term_set
@@ -125,11 +126,6 @@ def _spelled_out(unit: Unit, text: str) -> str:
     heads = cells_of(text[slice(*unit.head)].splitlines()[0])
     named = zip_longest(heads, cells_of(unit.text), fillvalue="")
     return "; ".join(f"{head}: {cell}" if head else cell for head, cell in named if cell)
-
-
-def cells_of(row: str) -> list[str]:
-    """What stands in the columns of a table's row."""
-    return [cell.strip() for cell in row.strip().strip("|").split("|")]
 
 
 def rarities(question: str, placed: Sequence[Placed]) -> dict[str, float]:

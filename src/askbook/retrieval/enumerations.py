@@ -67,6 +67,11 @@ def enumerated(text: str, *, pairs: bool = True) -> Items:
     return found[0] if len(found) == 1 else ()
 
 
+def cells_of(row: str) -> list[str]:
+    """What stands in the columns of a table's row."""
+    return [cell.strip() for cell in row.strip().strip("|").split("|")]
+
+
 def _kind(line: str) -> _Line:
     if line.lstrip().startswith("|"):
         return "row"
@@ -85,7 +90,7 @@ def _names(lines: Sequence[str]) -> Items:
 
 def _first_cells(rows: Sequence[str]) -> Items:
     """What the rows of a table are about; numbers are named with the column: "Category 1"."""
-    cells = [row.strip().strip("|").split("|")[0].strip() for row in rows]
+    cells = [cells_of(row)[0] for row in rows]
     ruled = [number for number, row in enumerate(rows) if set(row) <= set("|-: ")]
     if ruled != [1]:
         return ()
