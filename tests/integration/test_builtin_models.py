@@ -44,6 +44,24 @@ class TestBuiltinEmbedder(EmbedderContract):
         assert embedder.fingerprint.dimension == 384
         assert embedder.fingerprint.query_prefix == "query: "
 
+    def test_a_padded_text_keeps_its_vector(self) -> None:
+        """Alone and masked run different kernels; they must mean the same."""
+        runtime = ModelRuntime("embed", sessions=1)
+        short, long = (
+            runtime.tokenizer.encode(text).ids for text in ("A link.", LONG_PASSAGE[:400])
+        )
+        ids = np.ones((2, len(long)), dtype=np.int64)
+        mask = np.zeros_like(ids)
+        for row, tokens in enumerate((short, long)):
+            ids[row, : len(tokens)], mask[row, : len(tokens)] = tokens, 1
+        [together] = runtime.run({"input_ids": ids, "attention_mask": mask})
+        for row, tokens in enumerate((short, long)):
+            one = np.asarray([tokens], dtype=np.int64)
+            [alone] = runtime.run({"input_ids": one, "attention_mask": np.ones_like(one)})
+            # Dynamic int8 sees another range in a batch: near, not equal.
+            assert float(together[row] @ alone[0]) > 0.97
+        runtime.close()
+
 
 class TestBuiltinJudge:
     async def test_gives_the_scores_of_its_reference(self) -> None:

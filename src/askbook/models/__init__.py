@@ -12,11 +12,11 @@ ModelName: TypeAlias = Literal["embed", "judge"]
 
 _SHA256: dict[ModelName, dict[str, str]] = {
     "embed": {
-        "model_int8.onnx": "4e463293ff198f8463192dadfbc47019037543b0c10a08a46bad4ee2e6325e15",
+        "model_int8.onnx": "d15060f81062111b9ce9c4365a5298fbd3806d73099a13b0786db195a7737425",
         "tokenizer.json": "620a1afb42d1c3e8754ab267805cfa690915ec1dca11d06e246a5bb398962fc6",
     },
     "judge": {
-        "model_int8.onnx": "ad2ee7e408bc20e050893b9a86b6e7ca461a24c007ccb2e4dc1c8f37e7431eed",
+        "model_int8.onnx": "6411419aad17fa41012757ec9260709e24e36a8b36bb6e9b71314c57606bd9b1",
         "tokenizer.json": "6681992d43e581b35b3dd61f3c81ee0f891fbf13ad54f8b692ea868bd46b066b",
     },
 }

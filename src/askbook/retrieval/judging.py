@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from askbook.models.runtime import ModelRuntime, runtime_of
@@ -75,10 +76,9 @@ def _best_span(logits: NDArray[np.float32], first: int, last: int) -> tuple[int,
     if last <= first:
         return first, first, 0.0
     starts, ends = logits[first:last, 0], logits[first:last, 1]
-    sums = starts[:, None] + ends[None, :]
-    rows, columns = np.indices(sums.shape)
-    allowed = (columns >= rows) & (columns - rows < MAX_SPAN_TOKENS)
-    best = int(np.argmax(np.where(allowed, sums, -np.inf)))
-    start, end = divmod(best, sums.shape[1])
+    beyond = np.full(MAX_SPAN_TOKENS - 1, -np.inf, dtype=ends.dtype)
+    windows = sliding_window_view(np.concatenate((ends, beyond)), MAX_SPAN_TOKENS)
+    sums = starts[:, None] + windows
+    start, length = divmod(int(np.argmax(sums)), MAX_SPAN_TOKENS)
     nothing = float(logits[0, 0] + logits[0, 1])
-    return first + start, first + end, float(sums[start, end]) - nothing
+    return first + start, first + start + length, float(sums[start, length]) - nothing

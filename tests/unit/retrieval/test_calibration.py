@@ -19,7 +19,7 @@ from askbook.retrieval.calibration import (
 from askbook.retrieval.judging import Judgement
 from sample_chunks import make_context
 
-BUILTIN = "askbook-embed/384/4e463293ff19/query: "
+BUILTIN = "askbook-embed/384/d15060f81062/query: "
 
 
 def calibration(weight: float = 1.0, intercept: float = 0.0, prior: float = 0.5) -> Calibration:
