@@ -1,5 +1,6 @@
 """The shipped weights: sound, loaded when needed, and what their cards promise."""
 
+import asyncio
 import shutil
 import threading
 from functools import cache
@@ -194,6 +195,43 @@ class TestRuntime:
         assert len(set(names)) == 3
         assert threading.current_thread().name not in names
         runtime.close()
+
+    async def test_results_come_in_the_order_of_the_items(self) -> None:
+        runtime = ModelRuntime("judge", sessions=3)
+        assert await runtime.map(lambda n: n * n, range(100)) == [n * n for n in range(100)]
+        runtime.close()
+
+    async def test_a_failure_is_told_and_the_rest_left(self) -> None:
+        runtime = ModelRuntime("judge", sessions=1)
+        seen: list[int] = []
+
+        def fail(item: int) -> None:
+            seen.append(item)
+            raise ValueError(item)
+
+        with pytest.raises(ValueError, match="0"):
+            await runtime.map(fail, range(50))
+        runtime.close()
+        assert seen == [0]
+
+    async def test_who_gives_up_stops_the_work(self) -> None:
+        runtime = ModelRuntime("judge", sessions=1)
+        begun, go_on = threading.Event(), threading.Event()
+        seen: list[int] = []
+
+        def wait(item: int) -> None:
+            seen.append(item)
+            begun.set()
+            go_on.wait(30)
+
+        task = asyncio.create_task(runtime.map(wait, range(50)))
+        await asyncio.to_thread(begun.wait, 30)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        go_on.set()
+        runtime.close()
+        assert seen == [0]
 
     async def test_can_be_used_again_after_closing(self) -> None:
         embedder = BuiltinEmbedder()

@@ -539,7 +539,8 @@ async def test_file_that_changes_while_it_is_read_is_read_again(
         await check_clean(shelf, folder, place)
 
 
-async def test_embedder_that_fails_half_way(place: Path) -> None:
+async def test_embedder_that_fails_half_way(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preparing, "BATCH_CHUNKS", 64)
     folder = write(
         place / BOOK,
         {f"m/{i:02}-l.md": lesson(f"L{i}", *(f"Part {k}" for k in range(20))) for i in range(16)},

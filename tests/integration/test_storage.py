@@ -4,6 +4,7 @@ import asyncio
 import multiprocessing
 import sqlite3
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,14 @@ async def test_a_book_comes_back_as_it_was_saved(library: Library) -> None:
     assert await library.book("robots") == shelved
     assert await library.books() == [shelved]
     assert await library.book("absent") is None
+
+
+@pytest.mark.parametrize("title", ["naïve café 机器", "a lone \ud800 surrogate", '"quoted"\x00'])
+async def test_any_words_come_back_from_json(library: Library, title: str) -> None:
+    saved = shelved_book()
+    saved = replace(saved, book=replace(saved.book, modules=(Module("ros2", title, ()),)))
+    await library.save_book(saved)
+    assert await library.book("robots") == saved
 
 
 async def test_a_lesson_comes_back_with_its_chunks_in_order(library: Library) -> None:

@@ -18,7 +18,7 @@ from askbook.ingestion.readers.base import Reader
 from askbook.ingestion.splitting import split_lesson
 from askbook.storage.rows import ShelvedLesson
 
-BATCH_CHUNKS = 64
+BATCH_CHUNKS = 128
 """Enough to keep every core busy, few enough that little is lost when the process dies."""
 BATCH_REMOVALS = 200
 

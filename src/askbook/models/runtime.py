@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property, partial
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,10 +102,17 @@ class ModelRuntime:
             # Sessions on their way are waited for, not opened once more.
             begun, self._begun = self._begun, []
             await asyncio.gather(*map(asyncio.wrap_future, begun), return_exceptions=True)
-        loop = asyncio.get_running_loop()
-        executor = self._executor(background)
         call = partial(self._yielding, function) if background else function
-        return await asyncio.gather(*(loop.run_in_executor(executor, call, i) for i in items))
+        shared = _Shared(call, items)
+        loop, executor = asyncio.get_running_loop(), self._executor(background)
+        threads = min(len(items), self._sessions)
+        try:
+            await asyncio.gather(
+                *(loop.run_in_executor(executor, shared.work) for _ in range(threads))
+            )
+        finally:
+            shared.halt()
+        return shared.results
 
     def close(self) -> None:
         with self._lock:
@@ -136,6 +143,34 @@ class ModelRuntime:
             self._local.yields = True
             _lower_priority()
         return function(item)
+
+
+class _Shared(Generic[T, R]):
+    """Items that several threads work off; the event loop hears of each thread's end, not of each item."""
+
+    def __init__(self, function: Callable[[T], R], items: Sequence[T]) -> None:
+        self._function = function
+        self._items = items
+        self._left = SimpleQueue[int]()
+        for index in range(len(items)):
+            self._left.put(index)
+        self._done: dict[int, R] = {}
+
+    @property
+    def results(self) -> list[R]:
+        return [self._done[index] for index in range(len(self._items))]
+
+    def work(self) -> None:
+        with suppress(Empty):
+            while True:
+                index = self._left.get_nowait()
+                self._done[index] = self._function(self._items[index])
+
+    def halt(self) -> None:
+        """Leave the rest: nobody waits for it any more."""
+        with suppress(Empty):
+            while True:
+                self._left.get_nowait()
 
 
 _begun: dict[ModelName, ModelRuntime] = {}

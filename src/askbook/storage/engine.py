@@ -1,8 +1,10 @@
 """Opens the database: SQLite in the data directory, or PostgreSQL, brought up to date by migrations."""
 
+import json
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import PydanticSerializationError, to_json
 from sqlalchemy import Connection, Dialect, ExceptionContext, event, inspect, text
 from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
@@ -22,10 +24,14 @@ async def open_engine(data_dir: Path, database_url: str | None = None) -> AsyncE
     """An engine on a migrated database."""
     if database_url is None:
         data_dir.mkdir(parents=True, exist_ok=True)
-        engine = create_async_engine(f"sqlite+aiosqlite:///{data_dir / DATABASE_FILE}")
+        engine = create_async_engine(
+            f"sqlite+aiosqlite:///{data_dir / DATABASE_FILE}", json_serializer=_json
+        )
         event.listen(engine.sync_engine, "connect", _configure_sqlite)
     else:
-        engine = create_async_engine(_async_url(database_url), pool_pre_ping=True)
+        engine = create_async_engine(
+            _async_url(database_url), pool_pre_ping=True, json_serializer=_json
+        )
         event.listen(engine.sync_engine, "do_connect", _connect)
     event.listen(engine.sync_engine, "handle_error", _translate_failure)
     try:
@@ -82,6 +88,14 @@ def _connect(dialect: Dialect, _record: Any, arguments: Any, named: Any) -> Any:
         return dialect.connect(*arguments, **named)
     except Exception as error:
         raise translate(error) from error
+
+
+def _json(value: Any) -> str:
+    """As JSON, several times as fast as the standard library, which takes what is no valid Unicode."""
+    try:
+        return to_json(value).decode()
+    except PydanticSerializationError:
+        return json.dumps(value)
 
 
 def _async_url(url: str) -> str:
