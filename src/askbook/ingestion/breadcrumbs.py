@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from askbook.book import Heading, Lesson
 
@@ -23,14 +24,23 @@ def breadcrumb(lesson: Lesson, path: Sequence[Heading]) -> str:
         *(heading.title for heading in path),
     ]
     parts: list[str] = []
+    known: set[str] = set()
     for title in titles:
-        part = _shortened(without_ordinal(" ".join(title.split())))
-        if part and part.casefold() not in (known.casefold() for known in parts):
+        part, folded = _part(title)
+        if part and folded not in known:
             parts.append(part)
+            known.add(folded)
     # The page and the nearest section say most; what is between goes first.
     while len(parts) > 2 and len(" > ".join(parts)) > _WHOLE_LENGTH:
         del parts[len(parts) // 2]
     return " > ".join(parts)
+
+
+@lru_cache(4096)
+def _part(title: str) -> tuple[str, str]:
+    """A title as it stands in the line, and as it is compared; the same ones come again for every section."""
+    part = _shortened(without_ordinal(" ".join(title.split())))
+    return part, part.casefold()
 
 
 def without_ordinal(title: str) -> str:

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
 
 from askbook.ingestion.pieces import CountTokens
 
@@ -62,6 +63,7 @@ class WordCounter:
         return counts
 
 
+@cache
 def _unicode_word_pattern() -> re.Pattern[str]:
     numerals = "".join(
         chr(code) for code in range(_BASIC_PLANE) if unicodedata.category(chr(code)) in ("Nl", "No")
