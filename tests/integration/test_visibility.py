@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shelf import BOOK, open_shelf, write
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 
 from askbook.book import DocumentChunk
 from askbook.retrieval.query import SearchQuery
@@ -141,7 +141,8 @@ async def test_a_lesson_is_read_as_of_one_moment(place: Path) -> None:
     async with open_shelf(place / "data") as shelf:
         await shelf.ingest(folder)
         engine = await open_engine(place / "data")
-        writer = sqlite3.connect(place / "data" / DATABASE_FILE)
+        # Reads are made in threads, and the writer comes between two of their statements.
+        writer = sqlite3.connect(place / "data" / DATABASE_FILE, check_same_thread=False)
         intruded: list[str] = []
 
         def intrude(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
@@ -150,8 +151,11 @@ async def test_a_lesson_is_read_as_of_one_moment(place: Path) -> None:
                 writer.commit()
                 intruded.append(statement)
 
-        event.listen(engine.sync_engine, "after_cursor_execute", intrude)
-        found = await Library(engine).lesson(BOOK, source_file="m/00-l.md")
+        event.listen(Engine, "after_cursor_execute", intrude)
+        try:
+            found = await Library(engine).lesson(BOOK, source_file="m/00-l.md")
+        finally:
+            event.remove(Engine, "after_cursor_execute", intrude)
         await engine.dispose()
         writer.close()
         assert intruded

@@ -19,6 +19,8 @@ from askbook.book.types import (
 from askbook.errors import InvalidInput
 
 MIN_TEXT_LENGTH = 10
+_A_LEVEL = "one of " + ", ".join(PROFICIENCY_LEVELS)
+_A_LAYER = "one of " + ", ".join(TEACHING_LAYERS)
 TOKENS_PER_WORD = 1.3
 
 
@@ -64,20 +66,20 @@ class DocumentMetadata:
             self.proficiency_level in PROFICIENCY_LEVELS,
             "proficiency_level",
             self.proficiency_level,
-            "one of " + ", ".join(PROFICIENCY_LEVELS),
+            _A_LEVEL,
         )
         _require(
             self.layer in TEACHING_LAYERS,
             "layer",
             self.layer,
-            "one of " + ", ".join(TEACHING_LAYERS),
+            _A_LAYER,
         )
         _require(self.total_chunks >= 1, "total_chunks", self.total_chunks, "1 or more")
         _require(
             0 <= self.chunk_index < self.total_chunks,
             "chunk_index",
             self.chunk_index,
-            f"0 to {self.total_chunks - 1}",
+            "0 or more and less than total_chunks",
         )
         first, last = self.chunk_index == 0, self.chunk_index == self.total_chunks - 1
         _require(

@@ -7,7 +7,7 @@ one that reads where a cosine lies between a book's anchors, and one that reads 
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -53,30 +53,38 @@ def rated(context: RetrievalContext, fingerprint: str) -> tuple[SearchResult, ..
             background=(result.score, *context.background[1:]),
         )
         calibration = calibration_for(alone, fingerprint)
-        relevance = calibration.probability(features_of(alone), calibration.prior)
+        values = features_of(alone, calibration.features)
+        relevance = calibration.probability(values, calibration.prior)
         ratings.append(replace(result, relevance=relevance))
     return tuple(ratings)
 
 
-def features_of(context: RetrievalContext) -> dict[str, float]:
-    """What is known of one retrieval, as numbers."""
-    scores = context.background or context.scores
-    best = scores[0] if scores else 0.0
-    judgements = [judgement for judgement in context.judgements if judgement is not None]
-    return {
-        "best": best,
-        "place": context.anchors.place(best) if context.anchors else 0.0,
-        "standing": _standing(scores),
-        "relevance": max((j.relevance for j in judgements), default=-5.0),
-        "answerability": max((j.answerability for j in judgements), default=-10.0),
-        "best_coverage": _best_coverage(context),
-        "agreement": context.agreement,
-        "introduced": float(_is_introduced(context)),
-    }
+def features_of(
+    context: RetrievalContext, names: Collection[str] | None = None
+) -> dict[str, float]:
+    """What is known of one retrieval, as numbers: all of it, or these features."""
+    return {name: _FEATURES[name](context) for name in (_FEATURES if names is None else names)}
 
 
-def _standing(scores: Sequence[float]) -> float:
+def _best(context: RetrievalContext) -> float:
+    return next(iter(context.background or context.scores), 0.0)
+
+
+def _place(context: RetrievalContext) -> float:
+    return context.anchors.place(_best(context)) if context.anchors else 0.0
+
+
+def _relevance(context: RetrievalContext) -> float:
+    return max((j.relevance for j in context.judgements if j is not None), default=-5.0)
+
+
+def _answerability(context: RetrievalContext) -> float:
+    return max((j.answerability for j in context.judgements if j is not None), default=-10.0)
+
+
+def _standing(context: RetrievalContext) -> float:
     """How far the best chunk stands out of the others, in their own spread: no embedder's scale matters."""
+    scores = context.background or context.scores
     if len(scores) < 3:
         return 0.0
     mean = sum(scores) / len(scores)
@@ -95,10 +103,26 @@ def _best_coverage(context: RetrievalContext) -> float:
     )
 
 
-def _is_introduced(context: RetrievalContext) -> bool:
+def _agreement(context: RetrievalContext) -> float:
+    return context.agreement
+
+
+def _introduced(context: RetrievalContext) -> float:
     """Whether the question asks what something is, and a result is where the book says it."""
     term = term_asked_for(context.asked)
-    return any(introduces(result.text, result.section, term) for result in context.results)
+    return float(any(introduces(result.text, result.section, term) for result in context.results))
+
+
+_FEATURES: dict[str, Callable[[RetrievalContext], float]] = {
+    "best": _best,
+    "place": _place,
+    "standing": _standing,
+    "relevance": _relevance,
+    "answerability": _answerability,
+    "best_coverage": _best_coverage,
+    "agreement": _agreement,
+    "introduced": _introduced,
+}
 
 
 @cache

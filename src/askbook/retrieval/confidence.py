@@ -43,7 +43,9 @@ def _by_calibration(
     context: RetrievalContext, settings: ConfidenceSettings, calibration: Calibration
 ) -> ConfidenceMetrics:
     probability = (
-        calibration.probability(features_of(context), settings.answerable_prior)
+        calibration.probability(
+            features_of(context, calibration.features), settings.answerable_prior
+        )
         if context.results
         else 0.0
     )

@@ -52,18 +52,22 @@ def fuse(
         if shares
     ]
     total = sum(weight for weight, _ in weighted) or 1.0
+    fused: dict[str, float] = {}
+    for weight, shares in weighted:
+        for chunk_id, share in shares.items():
+            fused[chunk_id] = fused.get(chunk_id, 0.0) + weight * share
     dense_ranks = {hit.chunk_id: rank for rank, hit in enumerate(hits.dense, 1)}
     sparse_ranks = {hit.chunk_id: rank for rank, hit in enumerate(hits.sparse, 1)}
     cosines = {hit.chunk_id: hit.score for hit in hits.dense}
     candidates = [
         Candidate(
             chunk_id=chunk_id,
-            fused=sum(weight * shares.get(chunk_id, 0.0) for weight, shares in weighted) / total,
+            fused=given / total,
             dense_rank=dense_ranks.get(chunk_id),
             sparse_rank=sparse_ranks.get(chunk_id),
             cosine=cosines.get(chunk_id),
         )
-        for chunk_id in dict.fromkeys(hit.chunk_id for hit in (*hits.dense, *hits.sparse, *also))
+        for chunk_id, given in fused.items()
     ]
     return sorted(candidates, key=lambda c: (-c.fused, c.chunk_id))
 

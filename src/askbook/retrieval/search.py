@@ -85,9 +85,11 @@ class Searcher:
         """
         started = time.perf_counter()
         followed = reading or follow_up(query.text, history)
-        # The index has nothing to do while the question is embedded.
-        vector, named = await asyncio.gather(self._vector(query, followed), self._named(query))
-        hits, found = await self._visible(query, vector, followed, named)
+        # Names are looked for while the index has nothing to do, and compared while it searches.
+        (vector, hits), named = await asyncio.gather(
+            self._first_hits(query, followed), self._named(query)
+        )
+        hits, found = await self._visible(query, vector, hits, followed, named)
         if not (hits.dense or hits.sparse):
             await self._check_not_lost(query.book_id)
         info: list[str] = []
@@ -137,28 +139,43 @@ class Searcher:
         between = alone + followed.weight * await self._embedder.embed_query(followed.text)
         return (between / (float(np.linalg.norm(between)) or 1.0)).astype(np.float32)
 
+    async def _first_hits(
+        self, query: SearchQuery, followed: FollowUp | None
+    ) -> tuple[Vector | None, Hits]:
+        vector = await self._vector(query, followed)
+        return vector, await self._hits(query, vector, self._first_limit(query))
+
+    async def _hits(self, query: SearchQuery, vector: Vector | None, limit: int) -> Hits:
+        text = None if query.mode == "dense" else query.text
+        return await self._index.search(query.where, vector=vector, text=text, limit=limit)
+
+    def _needed(self, query: SearchQuery) -> int:
+        judged = query.mode == "hybrid" and self._judge is not None
+        return max(query.limit, JUDGED) if judged else query.limit
+
+    def _first_limit(self, query: SearchQuery) -> int:
+        return max(CANDIDATES, 2 * self._needed(query))
+
     async def _visible(
         self,
         query: SearchQuery,
         vector: Vector | None,
+        hits: Hits,
         followed: FollowUp | None,
         named: Collection[str] | None,
     ) -> tuple[Hits, list[_Found]]:
         """The best candidates the database shows; searched anew when a switch hid some meanwhile."""
-        judged = query.mode == "hybrid" and self._judge is not None
-        need = max(query.limit, JUDGED) if judged else query.limit
-        limit = max(CANDIDATES, 2 * need)
-        text = None if query.mode == "dense" else query.text
-        hits, found = Hits((), ()), list[_Found]()
-        for _ in range(ATTEMPTS):
-            hits = await self._index.search(query.where, vector=vector, text=text, limit=limit)
+        need, limit = self._needed(query), self._first_limit(query)
+        attempts = ATTEMPTS
+        while True:
+            attempts -= 1
             ranked = await self._fused(query, hits, followed, limit)
             ranked = ranked if named is None else lift(ranked, named)
             found, hidden = await self._shown(query, ranked, need)
-            if len(found) >= need or not hidden:
-                break
+            if len(found) >= need or not hidden or not attempts:
+                return hits, found
             limit *= 2
-        return hits, found
+            hits = await self._hits(query, vector, limit)
 
     async def _fused(
         self, query: SearchQuery, hits: Hits, followed: FollowUp | None, limit: int

@@ -5,7 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
-from sqlalchemy import Connection, Dialect, ExceptionContext, event, inspect, text
+from sqlalchemy import (
+    Connection,
+    Dialect,
+    Engine,
+    ExceptionContext,
+    create_engine,
+    event,
+    inspect,
+    text,
+)
 from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -43,6 +52,19 @@ async def open_engine(data_dir: Path, database_url: str | None = None) -> AsyncE
             raise translate(error) from error
         raise
     return engine
+
+
+def twin_of(engine: AsyncEngine) -> Engine:
+    """A synchronous engine on the same SQLite file, closed together with the other."""
+    twin = create_engine(engine.url.set(drivername="sqlite"))
+    event.listen(twin, "connect", _configure_sqlite)
+    event.listen(twin, "handle_error", _translate_failure)
+
+    def close(_engine: Engine) -> None:
+        twin.dispose()
+
+    event.listen(engine.sync_engine, "engine_disposed", close)
+    return twin
 
 
 async def revision_of(engine: AsyncEngine) -> str:

@@ -1,13 +1,13 @@
 """The library: what readers see of every book. One transaction replaces a lesson; readers never see half of one."""
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
-from sqlalchemy import Text, and_, bindparam, cast, delete, func, select
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy import Connection, Text, and_, bindparam, cast, delete, func, select
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from askbook.book import DocumentChunk
+from askbook.storage.reads import Reads
 from askbook.storage.remembering import Remembered
 from askbook.storage.rows import (
     Choices,
@@ -35,23 +35,24 @@ from askbook.storage.tables import (
     lessons,
 )
 
+_AMONG = and_(
+    chunks.c.book_id == bindparam("book_id"),
+    chunks.c.chunk_id.in_(bindparam("ids", expanding=True)),
+)
+_CHUNKS = select(chunks.c.chunk_id, chunks.c.payload).where(_AMONG)
+_TEXTS = select(
+    chunks.c.chunk_id,
+    *(chunks.c.payload[name].as_string() for name in ("breadcrumb", "text")),
+).where(_AMONG)
+
 
 class Library:
     """Reads and writes books, lessons and chunks."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self._reads = Reads(engine)
         self._shelf = Remembered(self._read_shelf)
-
-    @asynccontextmanager
-    async def _snapshot(self) -> AsyncGenerator[AsyncConnection]:
-        """A connection whose statements all see the same moment; by itself, each sees its own."""
-        async with self._engine.connect() as connection:
-            if connection.dialect.name == "sqlite":
-                await connection.exec_driver_sql("BEGIN")
-            else:
-                await connection.execution_options(isolation_level="REPEATABLE READ")
-            yield connection
 
     async def books(self) -> list[ShelvedBook]:
         async with self._engine.connect() as connection:
@@ -134,46 +135,44 @@ class Library:
             query = query.where(lessons.c.source_file == source_file)
         if parent_doc_id is not None:
             query = query.where(lessons.c.parent_doc_id == parent_doc_id)
-        async with self._snapshot() as connection:
-            row = (await connection.execute(query)).first()
+
+        def read(connection: Connection) -> tuple[ShelvedLesson, list[DocumentChunk]] | None:
+            row = connection.execute(query).first()
             if row is None:
                 return None
-            found = await connection.execute(
+            found = connection.execute(
                 select(chunks.c.chunk_id, chunks.c.payload)
                 .where(chunks.c.book_id == book_id, chunks.c.source_file == row.source_file)
                 .order_by(chunks.c.chunk_index)
             )
             return lesson_of(row), [chunk_of(r) for r in found]
 
+        return await self._reads.run(read, one_moment=True)
+
     async def chunks(self, book_id: str, chunk_ids: Sequence[str]) -> dict[str, DocumentChunk]:
         """The visible ones among these chunks, all as of one moment."""
         parts = slices(chunk_ids)
-        # One statement is of one moment by itself.
-        moment = self._snapshot() if len(parts) > 1 else self._engine.connect()
-        found: dict[str, DocumentChunk] = {}
-        async with moment as connection:
-            for ids in parts:
-                rows = await connection.execute(
-                    select(chunks.c.chunk_id, chunks.c.payload).where(
-                        chunks.c.book_id == book_id, chunks.c.chunk_id.in_(ids)
-                    )
-                )
-                found.update({row.chunk_id: chunk_of(row) for row in rows})
-        return found
+
+        def read(connection: Connection) -> dict[str, DocumentChunk]:
+            return {
+                row.chunk_id: chunk_of(row)
+                for ids in parts
+                for row in connection.execute(_CHUNKS, {"book_id": book_id, "ids": ids})
+            }
+
+        return await self._reads.run(read, one_moment=len(parts) > 1)
 
     async def texts(self, book_id: str, chunk_ids: Sequence[str]) -> dict[str, str]:
         """The embedded texts of the visible ones among these chunks."""
-        columns = [chunks.c.payload[name].as_string() for name in ("breadcrumb", "text")]
-        found: dict[str, str] = {}
-        async with self._engine.connect() as connection:
-            for ids in slices(chunk_ids):
-                rows = await connection.execute(
-                    select(chunks.c.chunk_id, *columns).where(
-                        chunks.c.book_id == book_id, chunks.c.chunk_id.in_(ids)
-                    )
-                )
-                found.update({row[0]: f"{row[1]}\n{row[2]}" for row in rows})
-        return found
+
+        def read(connection: Connection) -> dict[str, str]:
+            return {
+                row[0]: f"{row[1]}\n{row[2]}"
+                for ids in slices(chunk_ids)
+                for row in connection.execute(_TEXTS, {"book_id": book_id, "ids": ids})
+            }
+
+        return await self._reads.run(read)
 
     async def export(self, book_id: str) -> AsyncIterator[DocumentChunk]:
         """Every chunk of a book, in book order."""
