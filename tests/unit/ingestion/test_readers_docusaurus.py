@@ -150,6 +150,69 @@ def test_the_docs_folder_alone_finds_its_configuration_above(write: Write) -> No
     assert read_all(reader)["01-a.md"].url == "/docs/a"
 
 
+VERSIONED = "module.exports = {{ baseUrl: '/', presets: [['classic', {{ docs: {{ {} }} }}]] }};"
+
+
+@pytest.mark.parametrize(
+    ("options", "part", "route"),
+    [
+        ("sidebarPath: 's.js'", "docs", "/docs/next/a"),
+        ("sidebarPath: 's.js'", "versioned_docs/version-2.0", "/docs/a"),
+        ("sidebarPath: 's.js'", "versioned_docs/version-1.0", "/docs/1.0/a"),
+        ("lastVersion: 'current', path: 'docs'", "docs", "/docs/a"),
+        (
+            "lastVersion: 'current', path: 'docs'",
+            "versioned_docs/version-2.0",
+            "/docs/2.0/a",
+        ),
+        ("disableVersioning: true, path: 'docs'", "docs", "/docs/a"),
+        (
+            "path: 'docs', versions: { current: { label: 'Edge', path: 'edge' }, '1.0': { path: 'old' } }",
+            "docs",
+            "/docs/edge/a",
+        ),
+        (
+            "versions: { current: { path: 'edge' }, '1.0': { path: 'old' } }, routeBasePath: '/'",
+            "versioned_docs/version-1.0",
+            "/old/a",
+        ),
+        (
+            "sidebarPath: 's.js'",
+            "i18n/fr/docusaurus-plugin-content-docs/current",
+            "/fr/docs/next/a",
+        ),
+        (
+            "sidebarPath: 's.js'",
+            "i18n/fr/docusaurus-plugin-content-docs/version-2.0",
+            "/fr/docs/a",
+        ),
+    ],
+)
+def test_versions_and_languages_stand_in_the_address(
+    write: Write, options: str, part: str, route: str
+) -> None:
+    folder = write(
+        {
+            "docusaurus.config.js": VERSIONED.format(options),
+            "versions.json": '["2.0", "1.0"]',
+            f"{part}/01-a.md": "Some text here.\n",
+        }
+    )
+    assert read_all(open_reader(folder / part))["01-a.md"].url == route
+
+
+@pytest.mark.parametrize("broken", ["{", '{"a": 1}', '"2.0"'])
+def test_a_broken_list_of_versions_is_no_list(write: Write, broken: str) -> None:
+    folder = write(
+        {
+            "docusaurus.config.js": CONFIG,
+            "versions.json": broken,
+            "docs/01-a.md": "Some text here.\n",
+        }
+    )
+    assert read_folder(folder)["01-a.md"].url == "/docs/a"
+
+
 def test_anchors_are_those_of_the_built_site(write: Write) -> None:
     folder = write(
         {

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from askbook.book import Book
 from askbook.ingestion.readers.docusaurus import DocusaurusReader, Site
 from askbook.ingestion.readers.docusaurus_config import SiteConfig
+from askbook.ingestion.readers.docusaurus_versions import Edition
 from askbook.ingestion.readers.markdown import Dialect, read_blocks
 from askbook.ingestion.readers.mdx import strip_mdx
 from askbook.ingestion.readers.mkdocs_syntax import plain_syntax
@@ -35,7 +36,7 @@ def test_any_text_is_read_and_every_block_has_its_place(
 ) -> None:
     book = Book("b", "B")
     reader = (
-        DocusaurusReader(book, tmp_path, Site(tmp_path, None, tmp_path, SiteConfig()))
+        DocusaurusReader(book, tmp_path, Site(tmp_path, None, tmp_path, SiteConfig(), Edition()))
         if kind.startswith("docusaurus")
         else PlainReader(book, tmp_path, tmp_path)
     )

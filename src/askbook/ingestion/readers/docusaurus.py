@@ -17,6 +17,13 @@ from askbook.ingestion.readers.docusaurus_categories import (
     load_categories,
 )
 from askbook.ingestion.readers.docusaurus_config import SiteConfig, read_site_config
+from askbook.ingestion.readers.docusaurus_versions import (
+    LEVELS_UP,
+    Edition,
+    edition_of,
+    route_prefix,
+)
+from askbook.ingestion.readers.docusaurus_versions import LIST as VERSIONS
 from askbook.ingestion.readers.frontmatter import (
     decode,
     frontmatter_end,
@@ -48,24 +55,27 @@ class Site:
     config_file: Path | None
     docs_root: Path
     config: SiteConfig
+    edition: Edition
 
 
 def find_docusaurus(folder: Path, docs: Path | None) -> Site | None:
     """The site whose configuration is in `folder` or above it, or whose lessons are written for it."""
-    for candidate in (folder, folder.resolve().parent):
+    for candidate in (folder, *folder.resolve().parents[:LEVELS_UP]):
         config_file = next((candidate / n for n in _CONFIGS if (candidate / n).is_file()), None)
         if config_file is None:
             continue
         config = read_site_config(config_file)
-        own = candidate / config.path
         if candidate == folder:
+            own = candidate / config.path
             root = docs or (own if own.is_dir() else folder)
-            return Site(candidate, config_file, root, config)
-        if own.resolve() == folder.resolve():
-            return Site(candidate, config_file, docs or folder, config)
+            edition = edition_of(candidate, root, config) or Edition()
+            return Site(candidate, config_file, root, config, edition)
+        edition = edition_of(candidate, folder, config)
+        if edition is not None:
+            return Site(candidate, config_file, docs or folder, config, edition)
     for root in (docs, folder / "docs", folder):
         if root is not None and root.is_dir() and _written_for_docusaurus(root):
-            return Site(folder, None, root, SiteConfig())
+            return Site(folder, None, root, SiteConfig(), Edition())
     return None
 
 
@@ -82,6 +92,10 @@ class DocusaurusReader(SiteReader):
     def _categories(self) -> Categories:
         return load_categories(self.docs_root)
 
+    @cached_property
+    def _prefix(self) -> str:
+        return route_prefix(self._site.folder, self._site.edition, self._site.config)
+
     def discover(self) -> Discovery:
         found = super().discover()
         drafts = {name for name in found.files if self._is_draft(name)}
@@ -93,7 +107,8 @@ class DocusaurusReader(SiteReader):
 
     def configuration(self) -> Sequence[Path]:
         own = [self._site.config_file] if self._site.config_file else []
-        return [*own, *self._categories.files]
+        versions = self._site.folder / VERSIONS
+        return [*own, *([versions] if versions.is_file() else []), *self._categories.files]
 
     def is_index(self, source_file: str) -> bool:
         folder, _, _ = source_file.rpartition("/")
@@ -117,7 +132,7 @@ class DocusaurusReader(SiteReader):
         else:
             base = slug or read_string(fields, "id") or strip_number_prefix(Path(source_file).stem)
             path = urljoin(directory, base.replace(":", "%3A"))
-        url = re.sub(r"/{2,}", "/", f"/{config.base_url}/{config.route_base_path}/{path}")
+        url = re.sub(r"/{2,}", "/", f"{self._prefix}/{path}")
         if config.trailing_slash is True and not url.endswith("/"):
             url += "/"
         elif config.trailing_slash is False and url.rstrip("/") != config.base_url.rstrip("/"):

@@ -1,6 +1,7 @@
 """What routes need of `docusaurus.config.*`, found by pattern: the file is never executed."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,10 @@ class SiteConfig:
     route_base_path: str = "docs"
     base_url: str = "/"
     trailing_slash: bool | None = None
+    last_version: str = ""
+    version_paths: tuple[tuple[str, str], ...] = ()
+    is_unversioned: bool = False
+    default_locale: str = "en"
 
 
 def read_site_config(file: Path) -> SiteConfig:
@@ -25,13 +30,17 @@ def read_site_config(file: Path) -> SiteConfig:
     except OSError:
         return SiteConfig()
     text = _COMMENTS.sub(lambda match: match[1] or "", text)
-    docs = _docs_options(text)
+    docs, versions = _without_versions(_docs_options(text))
     slash = re.search(r"\btrailingSlash\s*:\s*(true|false)\b", text)
     return SiteConfig(
         path=(_string(docs, "path") or "docs").strip("/").removeprefix("./") or ".",
         route_base_path=_string(docs, "routeBasePath", "docs").strip("/"),
         base_url=_string(text, "baseUrl", "/") or "/",
         trailing_slash=None if slash is None else slash[1] == "true",
+        last_version=_string(docs, "lastVersion"),
+        version_paths=tuple(_version_paths(versions)),
+        is_unversioned=re.search(r"\bdisableVersioning\s*:\s*true\b", docs) is not None,
+        default_locale=_string(text, "defaultLocale", "en"),
     )
 
 
@@ -44,6 +53,23 @@ def _docs_options(text: str) -> str:
             if re.search(r"\b(?:path|routeBasePath|sidebarPath|editUrl|id)\b", body):
                 return body
     return ""
+
+
+def _without_versions(docs: str) -> tuple[str, str]:
+    """The options without those of single versions, which have a `path` of their own; and these."""
+    match = re.search(r"\bversions\s*:\s*\{", docs)
+    if match is None:
+        return docs, ""
+    versions = _object(docs, match.end() - 1)
+    return docs.replace(versions, "{}", 1), versions
+
+
+def _version_paths(versions: str) -> Iterator[tuple[str, str]]:
+    """The path of every version that sets one."""
+    for match in re.finditer(r"""(?:(['"])([^'"]+)\1|\b([\w$]+))\s*:\s*\{""", versions):
+        options = _object(versions, match.end() - 1)
+        if re.search(r"\bpath['\"]?\s*:", options):
+            yield match[2] or match[3], _string(options, "path")
 
 
 def _object(text: str, start: int) -> str:
