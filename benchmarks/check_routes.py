@@ -41,12 +41,16 @@ CONFIG = """module.exports = {
 
 def main() -> int:
     arguments = _arguments()
-    with tempfile.TemporaryDirectory() as folder:
-        site = Path(folder) / "site"
+    with tempfile.TemporaryDirectory() as place:
+        site = Path(place) / "site"
         copy_book(arguments.book, site, generate=arguments.generate)
         install(site, arguments.modules, dict(pin.split("=", 1) for pin in arguments.override))
         run(["npx", "--no-install", "docusaurus", "build"], site)
-        checked, missing = _check(open_reader(site), site / "build")
+        checked, missing = 0, list[str]()
+        for folder in _editions(site):
+            count, absent = _check(open_reader(folder), site / "build")
+            checked += count
+            missing += absent
     print(f"{checked} addresses checked, {len(missing)} missing")
     for line in missing:
         print("  " + line)
@@ -60,6 +64,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--override", action="append", default=[], metavar="NAME=VERSION")
     parser.add_argument("--modules", type=Path)
     return parser.parse_args()
+
+
+def _editions(site: Path) -> list[Path]:
+    """The site's own docs, its released versions and its translations."""
+    translations = site.glob("i18n/*/docusaurus-plugin-content-docs/*")
+    released = site.glob("versioned_docs/version-*")
+    return [site, *(p for p in sorted([*released, *translations]) if p.is_dir())]
 
 
 def copy_book(book: Path, site: Path, *, generate: bool) -> None:
