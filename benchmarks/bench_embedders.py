@@ -69,4 +69,4 @@ def _drawn(count: int) -> NDArray[np.float32]:
     return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
 
 
-_DRAWN = _drawn(16_384)
+_DRAWN = _drawn(2048)

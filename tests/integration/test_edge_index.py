@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from askbook.errors import DataDirectoryCorrupt
-from askbook.index import ChunkFilter, ChunkIndex
+from askbook.index import ChunkFilter, ChunkIndex, edge
 from askbook.index.edge import EdgeIndex
 from contracts.chunk_index import (
     DIMENSION,
@@ -83,6 +83,21 @@ class TestEdgeIndex(ChunkIndexContract):
         folder.mkdir()
         (folder / "edge_config.json").write_text("{")
         assert await (await open_index()).count() == 0
+
+    async def test_many_points_are_flushed_on_the_way(
+        self, index: ChunkIndex, open_index: OpenIndex, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What waits for a flush is kept in memory; a long ingest must not collect it."""
+        monkeypatch.setattr(edge, "FLUSH_AFTER", 16)
+        points = many_points(60)
+        for start in range(0, 60, 6):
+            await index.upsert(points[start : start + 6])
+            assert isinstance(index, EdgeIndex)
+            assert index._unflushed < 16
+        await index.delete([points[0].chunk_id])
+        await index.close()
+        again = await points_of(await open_index(), "robots", vectors=True)
+        assert {p.chunk_id for p in again} == {p.chunk_id for p in points[1:]}
 
     async def test_concurrent_calls_do_not_disturb_each_other(self, index: ChunkIndex) -> None:
         points = many_points(60)

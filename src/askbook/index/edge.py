@@ -31,6 +31,8 @@ R = TypeVar("R")
 
 UPSERT_BATCH = 64
 SCROLL_PAGE = 256
+FLUSH_AFTER = 2048
+"""Points written until they are flushed: what waits for it is kept in memory, about two kilobytes a point."""
 FINGERPRINT_FILE = "fingerprint.json"
 RESERVE = 64 << 20
 """Bytes to leave free: the engine maps its files, and a map that finds no room kills the process."""
@@ -46,6 +48,7 @@ class EdgeIndex:
         self._executor = ThreadPoolExecutor(1, "edge-index")
         self._bm25 = Bm25()
         self._shard: qe.EdgeShard | None = None
+        self._unflushed = 0
 
     async def upsert(self, points: Sequence[IndexPoint]) -> None:
         for start in range(0, len(points), UPSERT_BATCH):
@@ -177,6 +180,10 @@ class EdgeIndex:
                 ]
             )
         )
+        self._unflushed += len(points)
+        if self._unflushed >= FLUSH_AFTER:
+            self._open().flush()
+            self._unflushed = 0
 
     def _overwrite_payloads(self, items: Sequence[tuple[str, dict[str, Any]]]) -> None:
         for chunk_id, payload in items:
