@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from askbook.agent.contradictions import opposing
+from askbook.agent.passages import without_quote_marks
 from askbook.agent.response import Citation, cite
 from askbook.agent.scoring import (
     Placed,
@@ -24,6 +25,9 @@ MODEL = "extractive"
 MAX_UNITS = 4
 MAX_ANSWER = 900
 COMPANY_LENGTH = 400
+STEPS = 3
+"""Sentences that may stand between an answer and the code it leads to."""
+MAX_CODE = 600
 SHORT = 8
 """Words below which a sentence seldom stands on its own."""
 FACT_WORDS = 8
@@ -42,7 +46,8 @@ _FACT = re.compile(
     re.IGNORECASE,
 )
 _WANTS_CODE = re.compile(
-    r"\b(?:command|code|example|syntax|snippet|run|install|launch|write|declare|call|import|build)\b",
+    r"\b(?:command|code|example|syntax|snippet|run|install|launch|write|declare|call|import|build)\b"
+    r"|\bhow (?:to|(?:do|can|could|should|would) (?:i|you|we|one))\b",
     re.IGNORECASE,
 )
 
@@ -131,9 +136,21 @@ def _with_company(
             company += _fitting(best, before)
         if after is not None and not alone and not after.unit.text.endswith(":"):
             company += _fitting(best, after)
-    if after is not None and after.unit.kind == "code" and _WANTS_CODE.search(question):
-        company.append(after)
+    if _WANTS_CODE.search(question):
+        company += _shown_next(best, company, beside)
     return company
+
+
+def _shown_next(best: Placed, company: Sequence[Placed], beside: dict[int, Placed]) -> list[Placed]:
+    """The code that a text comes to within a few sentences, with what leads to it."""
+    nearby = [beside[n] for n in range(best.position + 1, best.position + 2 + STEPS) if n in beside]
+    code = next((n for n, p in enumerate(nearby) if p.unit.kind == "code"), None)
+    if code is None or len(nearby[code].unit.text) > MAX_CODE:
+        return []
+    steps = nearby[: code + 1]
+    if any(p.unit.kind != "sentence" for p in steps[:-1]):
+        return []
+    return [p for p in steps if p not in company]
 
 
 def _rows_named_too(best: Placed, placed: Sequence[Placed], question: str) -> list[Placed]:
@@ -204,7 +221,8 @@ def _rendered(run: Sequence[Placed], number: int) -> str:
         elif unit.kind == "code":
             text += f"{unit.text if _FENCED.match(unit.text) else _fenced(unit.text)}\n{marker}"
         else:
-            text += f"{'- ' if unit.kind == 'item' else ''}{escape_marks(unit.text)} {marker}"
+            shown = escape_marks(without_quote_marks(unit.text))
+            text += f"{'- ' if unit.kind == 'item' else ''}{shown} {marker}"
     return text
 
 

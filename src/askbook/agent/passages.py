@@ -11,10 +11,14 @@ Line: TypeAlias = tuple[int, int]
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
 _HEADING = re.compile(r"^ {0,3}#{1,6}\s")
 _ITEM = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\S")
+_INTERRUPTING_ITEM = re.compile(r"^\s*(?:[-*+]|1[.)])\s+\S")
+"""In the middle of a paragraph a line that begins with another number is a line like any other."""
 _TABLE_RULE = re.compile(r"^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*$")
 _MARKUP_LINE = re.compile(r"^\s*</?[A-Za-z!?]")
-_QUOTE_MARK = re.compile(r"^\s{0,3}>\s?")
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]*_]*\s+(?=[\"'“‘(\[*_`]*[A-Z0-9`])")
+_QUOTE_MARKS = re.compile(r"^[ \t]{0,3}(?:>[ \t]?)+", re.MULTILINE)
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])([\"'”’)\]*_]*)\s+(?:(?<=\n)[ \t]*(?:>[ \t]?)+)?(?=[\"'“‘(\[*_`]*[A-Z0-9`])"
+)
 _NO_END = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|Fig|fig|No|Dr|Mr|Mrs|Ms|Prof|St|Eq|Sec|Ch|"
     r"Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.|\b[A-Z]\.)$"
@@ -41,10 +45,18 @@ def cut_into_units(text: str) -> list[Unit]:
     return list(_units(text, lines, _inside_fence(text, lines)))
 
 
+def without_quote_marks(text: str) -> str:
+    """A quoted block as plain text."""
+    return _QUOTE_MARKS.sub("", text)
+
+
 def _lines(text: str) -> Iterator[Line]:
+    """Every line, of a quoted block without its marks."""
     start = 0
     for line in text.splitlines(keepends=True):
-        yield start, start + len(line.rstrip("\r\n"))
+        end = start + len(line.rstrip("\r\n"))
+        mark = _QUOTE_MARKS.match(line)
+        yield min(end, start + mark.end()) if mark else start, end
         start += len(line)
 
 
@@ -108,25 +120,24 @@ def _code_until(
 
 
 def _continues_item(line: str) -> bool:
-    return line.startswith((" ", "\t")) and bool(line.strip()) and not _starts_block(line)
+    indented = line.startswith((" ", "\t")) and bool(line.strip())
+    return indented and not (_ITEM.match(line) or _starts_block(line))
 
 
 def _continues_paragraph(line: str) -> bool:
-    return bool(line.strip()) and not _starts_block(line)
+    return bool(line.strip()) and not (_INTERRUPTING_ITEM.match(line) or _starts_block(line))
 
 
 def _starts_block(line: str) -> bool:
-    return bool(_FENCE.match(line) or _HEADING.match(line) or _ITEM.match(line))
+    return bool(_FENCE.match(line) or _HEADING.match(line))
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[Unit]:
-    if mark := _QUOTE_MARK.match(text[start:end]):
-        start += mark.end()
     begin = start
     for match in _SENTENCE_END.finditer(text, start, end):
         if _NO_END.search(text[begin : match.start()].rstrip("\"'”’)]*_")):
             continue
-        yield _unit("sentence", text, begin, match.end())
+        yield _unit("sentence", text, begin, match.end(1))
         begin = match.end()
     if text[begin:end].strip():
         yield _unit("sentence", text, begin, end)

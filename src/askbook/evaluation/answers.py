@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from askbook.agent.contradictions import NOTE
 from askbook.agent.extractive import MODEL, unescape_marks
 from askbook.agent.grounding import check_support
-from askbook.agent.passages import cut_into_units
+from askbook.agent.passages import cut_into_units, without_quote_marks
 from askbook.agent.response import AgentResponse
 from askbook.agent.verifying import settle
 from askbook.evaluation.datasets import Question
@@ -119,7 +119,11 @@ def _is_quoted(sentence: str, cited: Sequence[SearchResult]) -> bool:
     """Word for word in a chunk it cites; line breaks and spaces do not count, and rows stand under their head."""
     parts = sentence.splitlines() if sentence.startswith("|") else [sentence]
     wanted = [" ".join(unescape_marks(part).split()) for part in parts]
-    texts = [" ".join(source.text.split()) for source in cited]
+    texts = [
+        " ".join(text.split())
+        for source in cited
+        for text in (source.text, without_quote_marks(source.text))
+    ]
     return any(all(part in text for part in wanted) for text in texts)
 
 

@@ -12,6 +12,12 @@ _ASKS = re.compile(
     r"(?:\s+(?:mean|stand for))?\s*\??\s*$",
     re.IGNORECASE,
 )
+_SELECTS = re.compile(
+    r"^\s*what(?:'s| is| are)\s+the\s+(?:default|best|worst|only|same|right|correct|wrong|current|usual|typical|total|"
+    r"average|exact|latest|newest|oldest|recommended|preferred|max(?:imum)?|min(?:imum)?|"
+    r"(?:larg|small|long|short|fast|slow|high|low|bigg|great|strong|weak)est)\b",
+    re.IGNORECASE,
+)
 _EMPHASISED = re.compile(r"(?<![\w*])(\*\*|__|\*|_)(?=\S)([^*_\n]{2,60}?)(?<=\S)\1(?![\w*])")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _OPENING = re.compile(r"\W*(?:an?\s+|the\s+)?(.{1,60}?)\W+(?:is|are|means|stands)\b", re.IGNORECASE)
@@ -25,8 +31,11 @@ def term_asked_for(question: str) -> frozenset[str]:
 
 
 def head_of(question: str) -> frozenset[str]:
-    """The last word of what is to be explained: the "topic" of a "ROS 2 topic"."""
-    asked = _ASKS.match(question)
+    """The last word of what is to be explained: the "topic" of a "ROS 2 topic".
+
+    "The default port" is one among several: what a port is does not answer.
+    """
+    asked = None if _SELECTS.match(question) else _ASKS.match(question)
     terms = content_terms(asked.group(1)) if asked else []
     return frozenset(terms[-1:]) if 1 < len(terms) <= MOST_TERMS else frozenset()
 

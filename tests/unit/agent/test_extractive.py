@@ -157,6 +157,35 @@ async def test_the_question_s_own_words_are_no_answer(judge: BuiltinJudge) -> No
     assert "change?" not in answer.text
 
 
+async def test_a_how_to_comes_with_the_code_it_leads_to(judge: BuiltinJudge) -> None:
+    text = (
+        "A new workspace is created with colcon, in the home folder of the robot. Go there first. "
+        "Then run the following:\n\n```sh\nmkdir -p ws/src\ncolcon build\n```\n\nTea is hot."
+    )
+    found = context("How do I create a new workspace with colcon?", [text])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert "```sh\nmkdir -p ws/src\ncolcon build\n```\n[1]" in answer.text
+    assert "run the following: [1]" in answer.text
+    [citation] = answer.citations
+    assert citation.quote.endswith("colcon build\n```")
+
+
+async def test_long_code_is_left_to_the_lesson(judge: BuiltinJudge) -> None:
+    code = "```sh\n" + "echo a rather long line of a script\n" * 30 + "```"
+    text = f"Create a new workspace with colcon as follows in this script.\n\n{code}"
+    found = context("How do I create a new workspace with colcon?", [text])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert "```" not in answer.text
+
+
+async def test_a_quoted_block_is_quoted_without_its_marks(judge: BuiltinJudge) -> None:
+    text = "> An emergency stop cuts the power\n> of all drives at once."
+    found = context("What does an emergency stop cut?", [text])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert answer.text == "An emergency stop cuts the power\nof all drives at once. [1]"
+    assert answer.citations[0].quote in text
+
+
 async def test_a_question_for_a_command_brings_the_code_beside_its_sentence(
     judge: BuiltinJudge,
 ) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askbook.agent.passages import Unit, cut_into_units
+from askbook.agent.passages import Unit, cut_into_units, without_quote_marks
 
 MARKDOWN = """## Quality of service
 
@@ -123,6 +123,28 @@ def test_a_shortened_month_ends_no_sentence() -> None:
         "The rule holds from Nov. 1, 2013 on.",
         "Before Sept. 30 another held.",
     ]
+
+
+def test_a_quoted_block_is_cut_like_any_other_text() -> None:
+    text = (
+        "> ##### Overflow\n>\n> A `u8` holds values up to\n> 255. Beyond that it overflows.\n> In debug mode it\n"
+        "> panics.\n>\n> - Wrap with `wrapping_add`.\n> - Check with `checked_add`."
+    )
+    units = cut_into_units(text)
+    assert [(u.kind, without_quote_marks(u.text)) for u in units] == [
+        ("sentence", "A `u8` holds values up to\n255."),
+        ("sentence", "Beyond that it overflows."),
+        ("sentence", "In debug mode it\npanics."),
+        ("item", "Wrap with `wrapping_add`."),
+        ("item", "Check with `checked_add`."),
+    ]
+    assert all(text[u.start : u.end] == u.text for u in units)
+
+
+def test_a_number_at_the_start_of_a_line_begins_no_list_inside_a_paragraph() -> None:
+    [first, second] = cut_into_units("It was introduced in\n1984. It is still used.")
+    assert first.text == "It was introduced in\n1984."
+    assert second.text == "It is still used."
 
 
 def test_list_items_are_units_without_their_marker() -> None:

@@ -28,6 +28,9 @@ def test_the_term_a_question_wants_explained(question: str, term: set[str]) -> N
 def test_the_head_is_the_last_word_of_a_longer_term() -> None:
     assert head_of("What is a ROS 2 topic?") == {"topic"}
     assert head_of("What is a topic?") == frozenset()
+    assert head_of("What is a default constructor?") == {"constructor"}
+    assert head_of("What is the default integer type?") == frozenset()
+    assert head_of("What's the maximum payload?") == frozenset()
 
 
 @pytest.mark.parametrize(
