@@ -21,7 +21,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from askbook.agent.facts import NEGATORS, UNITS, read_tokens
+from askbook.agent.claims import cut_claims
+from askbook.agent.facts import read_tokens
+from askbook.agent.vocabulary import NEGATORS, UNITS
 from askbook.agent.grounding import Support, check_support
 from askbook.agent.passages import cut_into_units
 from folders import DATA, WITH_ANSWERS
@@ -29,6 +31,22 @@ from folders import DATA, WITH_ANSWERS
 SEED = 7
 PASSAGE = 1800
 WRITTEN = ("clapnq_unanswerable", "docs_site_chunks", "multiturn_mtrag_un")
+BEYOND = frozenset(
+    """-2406798167614637170#0 -6108171001798735768#0 544c05c2#0 e3d79e9c#0 1d6210b8#0 eb7b1167#0 b01ae76d#1
+    b5bfacc9bb03186f51cdd361680d4494<::>3#0 d5c07b98eb494a29a224ac04bb196f66<::>4#2
+    5f07a39c4dc2e15fe7ccb046b4c56c25<::>3#2 bddd7437dee2ce9880808ddf1722840d<::>3#0
+    3de4d6c45648e2df7315afad904ddfc8<::>7#0""".split()
+)
+"""Sentences that say what their gold pages do not, by question and number.
+
+All 334 sentences that the seed chooses were read beside their pages, before the check had seen them.
+"""
+_REGRET = re.compile(
+    r"\b(?:I|we) (?:do not|don['’]t|can ?not|can['’]t) (?:have|find|provide|answer)|"
+    r"\b(?:I['’]m|I am) (?:sorry|not|unable)|\bsorry\b",
+    re.IGNORECASE,
+)
+"""What an answer says of itself, not of the book."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +58,7 @@ class Case:
     sentence: str
     passage: str
     altered: str | None
+    heading: str = ""
     question: str = ""
 
 
@@ -78,36 +97,65 @@ def _with_alterations(true: Iterable[Case], dice: random.Random) -> Iterator[Cas
 # --- True sentences ---
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A gold passage, and the title it stands under."""
+
+    title: str
+    text: str
+
+
 def _own_sentences(folder: Path, limit: int, dice: random.Random) -> Iterator[Case]:
-    passages = _gold_passages(folder)
-    dice.shuffle(passages)
+    pieces = _gold_pieces(folder)
+    dice.shuffle(pieces)
     given = 0
-    for passage in passages:
-        units = [u for u in cut_into_units(passage) if u.kind in ("sentence", "item")]
+    for piece in pieces:
+        units = [u for u in cut_into_units(piece.text) if u.kind in ("sentence", "item")]
         whole = [u.text for u in units if 6 <= len(u.text.split()) <= 45 and "](" not in u.text]
         if whole and given < limit:
             given += 1
-            yield Case(folder.name, "own", dice.choice(whole), passage, None)
+            sentence = dice.choice(whole)
+            yield Case(folder.name, "own", sentence, piece.text, None, piece.title)
 
 
 def _written_sentences(folder: Path, limit: int, dice: random.Random) -> Iterator[Case]:
-    texts = _texts(folder)
-    rows = [r for r in _questions(folder) if r.get("answers") and r.get("answerable")]
+    """One statement of each gold answer, cut as a model's answer is, with the whole of its gold pages."""
+    pages = _pages(folder)
+    rows = [row for row in _questions(folder) if row.get("answers") and _is_answered(row)]
     dice.shuffle(rows)
     given = 0
     for row in rows:
-        passage = "\n\n".join(texts[d] for d in row["gold_docs"] if d in texts)[:8000]
-        sentences = [u.text for u in cut_into_units(row["answers"][0]) if len(u.text.split()) >= 6]
-        if passage and sentences and given < limit:
-            given += 1
-            sentence = dice.choice(sentences)
-            yield Case(folder.name, "written", sentence, passage, None, row["question"])
+        gold = [pages[d] for d in row["gold_docs"] if d in pages]
+        said = _statements(row["answers"][0])
+        if not gold or not said or given == limit:
+            continue
+        given += 1
+        number, sentence = random.Random(f"{SEED}:{row['qid']}").choice(said)
+        if f"{row['qid']}#{number}" not in BEYOND:
+            passage = "\n\n".join(page.text for page in gold)
+            titles = " › ".join(dict.fromkeys(page.title for page in gold))
+            yield Case(folder.name, "written", sentence, passage, None, titles, row["question"])
 
 
-def _gold_passages(folder: Path) -> list[str]:
-    texts = _texts(folder)
+def _is_answered(row: dict[str, Any]) -> bool:
+    """Whether the gold pages answer it whole: a part of an answer is eked out by its writer."""
+    return bool(row["answerable"]) and "PARTIAL" not in (row.get("answerability") or ())
+
+
+def _statements(answer: str) -> list[tuple[int, str]]:
+    """The sentences that state something about the book, by their number."""
+    claims = [(i, c.text) for i, c in enumerate(cut_claims(answer)) if c.kind in ("sentence", "item")]
+    return [
+        (i, text)
+        for i, text in claims
+        if len(text.split()) >= 6 and not text.endswith("?") and not _REGRET.search(text)
+    ]
+
+
+def _gold_pieces(folder: Path) -> list[Page]:
+    pages = _pages(folder)
     gold = dict.fromkeys(d for r in _questions(folder) for d in r.get("gold_docs") or ())
-    return [p for d in gold if d in texts for p in _cut(texts[d])]
+    return [Page(pages[d].title, p) for d in gold if d in pages for p in _cut(pages[d].text)]
 
 
 def _cut(text: str) -> Iterator[str]:
@@ -122,15 +170,16 @@ def _cut(text: str) -> Iterator[str]:
         yield piece
 
 
-def _texts(folder: Path) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _pages(folder: Path) -> dict[str, Page]:
+    found: dict[str, Page] = {}
     for row in _rows(folder, "corpus.jsonl"):
-        found[row["doc_id"]] = f"{row.get('title') or ''}\n\n{row['text']}".strip()
+        found[row["doc_id"]] = Page(row.get("title") or "", row["text"].strip())
     docs = folder / "docs"
     if docs.is_dir():
         for path in sorted(docs.rglob("*.md*")):
             text = path.read_text(encoding="utf-8", errors="replace")
-            found[str(path.relative_to(docs))] = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.S)
+            body = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.S)
+            found[str(path.relative_to(docs))] = Page("", body)
     return found
 
 
@@ -227,7 +276,7 @@ def alter_negation(sentence: str, _passage: str, _dice: random.Random) -> str | 
 
 
 def alter_unit(sentence: str, _passage: str, dice: random.Random) -> str | None:
-    pattern = re.compile(r"(\d(?:[\d.,]*\d)?[\s-]?)([A-Za-z%]+)")
+    pattern = re.compile(r"((?<![\w-])\d(?:[\d.,]*\d)?[\s-]?)([A-Za-z%]+)")
     for match in pattern.finditer(sentence):
         unit = match.group(2)
         for family in _UNIT_FAMILIES:
@@ -260,10 +309,12 @@ class Report:
 
 async def run(cases: list[Case], *, with_judge: bool) -> Report:
     judge: Any = None
+    likeness: Any = None
     if with_judge:
+        from askbook.embedding.builtin import BuiltinEmbedder
         from askbook.retrieval.judging import BuiltinJudge
 
-        judge = BuiltinJudge()
+        judge, likeness = BuiltinJudge(), BuiltinEmbedder()
     from askbook.agent.verifying import settle
 
     kept: list[bool] = []
@@ -271,9 +322,9 @@ async def run(cases: list[Case], *, with_judge: bool) -> Report:
     cpu: list[float] = []
     for case in cases:
         started = time.process_time()
-        support = check_support(case.sentence, case.passage, asked=case.question)
+        support = check_support(case.sentence, case.passage, case.heading, case.question)
         if support.verdict == "doubtful":
-            support = await settle(support, case.sentence, case.passage, judge)
+            support = await settle(support, case.sentence, case.passage, judge, likeness)
         cpu.append((time.process_time() - started) * 1000)
         supports.append(support)
         kept.append(support.verdict == "supported")

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
-from askbook.agent.facts import CONTRAST, NEGATORS, Token, read_tokens
+from askbook.agent.facts import Token, read_tokens
 from askbook.agent.guardrails import orders_in
 from askbook.agent.passages import cut_into_units
+from askbook.agent.vocabulary import CONTRAST, NEGATORS
 from askbook.agent.response import Citation
 from askbook.agent.scoring import Placed
 

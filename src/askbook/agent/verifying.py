@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from askbook.agent.claims import Claim
-from askbook.agent.grounding import Support, check_support
+from askbook.agent.grounding import Support, Suspect, check_support
 from askbook.agent.guardrails import gives_orders, leaks, orders_in
+from askbook.agent.likeness import Likeness, foreign
 from askbook.agent.response import Citation
 from askbook.agent.sources import Sources
 from askbook.retrieval.judging import Judge
 
-CONVINCED = 0.5
+CONVINCED = -0.5
 """Judge logit from which a passage is taken to speak to a sentence."""
 MOVED = 0.85
 """Share of telling words from which a source supports a claim that did not cite it."""
@@ -133,13 +134,34 @@ def _find_line(line: str, passage: str) -> tuple[int, int] | None:
     return match.span() if match else None
 
 
-async def settle(support: Support, sentence: str, passage: str, judge: Judge | None) -> Support:
-    """A doubtful verdict made definite; without a judge, doubt counts against the sentence."""
+async def settle(
+    support: Support,
+    sentence: str,
+    passage: str,
+    judge: Judge | None,
+    likeness: Likeness | None = None,
+) -> Support:
+    """A doubtful verdict made definite; where nobody can tell, doubt counts against the sentence."""
     if support.verdict != "doubtful":
         return support
+    span = passage[support.start : support.end]
+    if likeness is None:
+        found = [suspect for suspect in support.suspects if suspect.instead]
+    else:
+        found = await foreign(support.suspects, sentence, span, likeness)
+    if found:
+        return replace(support, verdict="unsupported", reasons=tuple(map(_why, found)))
+    if not support.is_thin:
+        return replace(support, verdict="supported", reasons=())
     if judge is None:
         return replace(support, verdict="unsupported")
-    [judgement] = await judge.judge(sentence, [passage[support.start : support.end]])
+    [judgement] = await judge.judge(sentence, [span])
     if judgement.relevance >= CONVINCED:
         return replace(support, verdict="supported", reasons=())
     return replace(support, verdict="unsupported")
+
+
+def _why(suspect: Suspect) -> str:
+    if suspect.instead:
+        return f"It says “{suspect.word}” where the passage says “{suspect.instead}”."
+    return f"The passage does not say “{suspect.word}”."
