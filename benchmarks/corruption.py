@@ -1,9 +1,10 @@
 """Corruption check: true sentences about a passage, each with one fact altered; how many alterations are caught.
 
-Two kinds of true sentences are checked against their gold passages: the passages' own sentences, and the
-sentences of the gold answers that people or models wrote (where a few say more than their passage does,
-so that what is dropped there is an upper bound). One fact is altered at a time: a number, a name or
-telling word, a negation, a unit; in half of the cases the substitute stands elsewhere in the same passage.
+Two kinds of true sentences are checked against their gold passages: the passages' own sentences, and one
+statement of each gold answer that people or models wrote. What is no statement about the book (questions back,
+regrets), answers that the gold pages hold only in part, and sentences that say what their pages do not are left
+out. One fact is altered at a time: a number, a name or telling word, a negation, a unit; in half of the cases the
+substitute stands elsewhere in the same passage.
 
     python benchmarks/corruption.py [--limit 60] [--judge] [--seed 7] [--show 10]
 """
@@ -23,9 +24,10 @@ from typing import Any
 
 from askbook.agent.claims import cut_claims
 from askbook.agent.facts import read_tokens
-from askbook.agent.vocabulary import NEGATORS, UNITS
 from askbook.agent.grounding import Support, check_support
+from askbook.agent.guardrails import orders_in
 from askbook.agent.passages import cut_into_units
+from askbook.agent.vocabulary import NEGATORS, UNITS
 from folders import DATA, WITH_ANSWERS
 
 SEED = 7
@@ -37,10 +39,7 @@ BEYOND = frozenset(
     5f07a39c4dc2e15fe7ccb046b4c56c25<::>3#2 bddd7437dee2ce9880808ddf1722840d<::>3#0
     3de4d6c45648e2df7315afad904ddfc8<::>7#0""".split()
 )
-"""Sentences that say what their gold pages do not, by question and number.
-
-All 334 sentences that the seed chooses were read beside their pages, before the check had seen them.
-"""
+"""Sentences that say what their gold pages do not, by question and number: each of the 334 was read beside them."""
 _REGRET = re.compile(
     r"\b(?:I|we) (?:do not|don['’]t|can ?not|can['’]t) (?:have|find|provide|answer)|"
     r"\b(?:I['’]m|I am) (?:sorry|not|unable)|\bsorry\b",
@@ -64,7 +63,7 @@ class Case:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--limit", type=int, default=60, help="true sentences per folder")
+    parser.add_argument("--limit", type=int, default=60, help="the book's own sentences per folder")
     parser.add_argument("--judge", action="store_true", help="settle doubts with the judge")
     parser.add_argument("--show", type=int, default=0, help="print that many misses of each kind")
     parser.add_argument("--seed", type=int, default=SEED)
@@ -82,7 +81,7 @@ def all_cases(data: Path, limit: int, seed: int = SEED) -> Iterator[Case]:
             yield from _with_alterations(_own_sentences(data / name, limit, dice), dice)
     for name in WRITTEN:
         if (data / name).is_dir():
-            yield from _with_alterations(_written_sentences(data / name, limit, dice), dice)
+            yield from _with_alterations(_written_sentences(data / name), dice)
 
 
 def _with_alterations(true: Iterable[Case], dice: random.Random) -> Iterator[Case]:
@@ -110,7 +109,14 @@ def _own_sentences(folder: Path, limit: int, dice: random.Random) -> Iterator[Ca
     dice.shuffle(pieces)
     given = 0
     for piece in pieces:
-        units = [u for u in cut_into_units(piece.text) if u.kind in ("sentence", "item")]
+        # What gives orders to an assistant is no evidence for anything: see `read_evidence`.
+        barred = orders_in(piece.text)
+        units = [
+            unit
+            for unit in cut_into_units(piece.text)
+            if unit.kind in ("sentence", "item")
+            and not any(unit.start < end and start < unit.end for start, end in barred)
+        ]
         whole = [u.text for u in units if 6 <= len(u.text.split()) <= 45 and "](" not in u.text]
         if whole and given < limit:
             given += 1
@@ -118,18 +124,14 @@ def _own_sentences(folder: Path, limit: int, dice: random.Random) -> Iterator[Ca
             yield Case(folder.name, "own", sentence, piece.text, None, piece.title)
 
 
-def _written_sentences(folder: Path, limit: int, dice: random.Random) -> Iterator[Case]:
+def _written_sentences(folder: Path) -> Iterator[Case]:
     """One statement of each gold answer, cut as a model's answer is, with the whole of its gold pages."""
     pages = _pages(folder)
-    rows = [row for row in _questions(folder) if row.get("answers") and _is_answered(row)]
-    dice.shuffle(rows)
-    given = 0
-    for row in rows:
-        gold = [pages[d] for d in row["gold_docs"] if d in pages]
-        said = _statements(row["answers"][0])
-        if not gold or not said or given == limit:
+    for row in _questions(folder):
+        gold = [pages[d] for d in row.get("gold_docs") or () if d in pages]
+        said = _statements(row["answers"][0]) if row.get("answers") and _is_answered(row) else []
+        if not gold or not said:
             continue
-        given += 1
         number, sentence = random.Random(f"{SEED}:{row['qid']}").choice(said)
         if f"{row['qid']}#{number}" not in BEYOND:
             passage = "\n\n".join(page.text for page in gold)
@@ -144,11 +146,13 @@ def _is_answered(row: dict[str, Any]) -> bool:
 
 def _statements(answer: str) -> list[tuple[int, str]]:
     """The sentences that state something about the book, by their number."""
-    claims = [(i, c.text) for i, c in enumerate(cut_claims(answer)) if c.kind in ("sentence", "item")]
     return [
-        (i, text)
-        for i, text in claims
-        if len(text.split()) >= 6 and not text.endswith("?") and not _REGRET.search(text)
+        (i, claim.text)
+        for i, claim in enumerate(cut_claims(answer))
+        if claim.kind in ("sentence", "item")
+        and len(claim.text.split()) >= 6
+        and not claim.text.endswith("?")
+        and not _REGRET.search(claim.text)
     ]
 
 

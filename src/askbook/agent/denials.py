@@ -18,14 +18,14 @@ def flipped(
     norms = {token.norm for token in claim}
     theirs = {norm for unit in window for norm in unit.norms}
     for denied in _denials(claim):
-        present = denied & theirs
+        first = next((norm for norm in denied if norm in theirs), None)
         near = {norm for unit in window for norm in _contrasted(unit.tokens, claim)}
-        denied_there = bool(present & near) if present else _deny(window, claim)
+        denied_there = first in near if first else _deny(window, claim)
         if not denied_there and not _denied_alike(denied, units):
             yield "It denies something the passage does not deny."
     if not contrasts(claim, best.tokens):
         for denied in _denials(best.tokens):
-            if denied and denied <= norms:
+            if denied and norms.issuperset(denied):
                 yield "The passage denies this."
     if not norms & NEGATORS and best.unit.kind != "code":
         for token in claim:
@@ -55,23 +55,23 @@ def _deny(window: Sequence[Evidence], claim: Sequence[Token]) -> bool:
     return any(contrasts(unit.tokens, claim) for unit in window)
 
 
-def _denied_alike(denied: set[str], units: Sequence[Evidence]) -> bool:
+def _denied_alike(denied: list[str], units: Sequence[Evidence]) -> bool:
     """Whether some unit denies just these words."""
     return len(denied) > 1 and any(
-        denied <= there for unit in units for there in _denials(unit.tokens)
+        set(denied) <= set(there) for unit in units for there in _denials(unit.tokens)
     )
 
 
-def _denials(tokens: Sequence[Token]) -> list[set[str]]:
+def _denials(tokens: Sequence[Token]) -> list[list[str]]:
     """For each negator, the telling words it reaches."""
-    found: list[set[str]] = []
+    found: list[list[str]] = []
     for i, token in enumerate(tokens):
         if token.norm not in NEGATORS:
             continue
         after = tokens[i + 1 : i + 1 + REACH]
         if after and after[0].raw.casefold() in _NOT_DENYING:
             continue
-        found.append({t.norm for t in [t for t in after if t.is_content][:2]})
+        found.append([t.norm for t in after if t.is_content][:2])
     return found
 
 

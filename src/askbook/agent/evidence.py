@@ -51,7 +51,9 @@ def _short(unit: Unit) -> Iterator[Unit]:
         begin = end
 
 
-def choose_window(claim: Sequence[Token], above: set[str], units: Sequence[Evidence]) -> list[Evidence]:
+def choose_window(
+    claim: Sequence[Token], above: set[str], units: Sequence[Evidence]
+) -> list[Evidence]:
     """The unit that shares most with the sentence, then those that add most to it.
 
     What the heading says needs no unit. Of units that share the same telling words, the one that is worded

@@ -35,13 +35,16 @@ _EXPAND = (
     (re.compile(r"['’]s\b"), " ’"),
     (re.compile(r"\A\s*no\s*,", re.IGNORECASE), ""),
     (
-        re.compile(r"\b(?:for (?:example|instance)|in (?:addition|contrast)|as well as|vice versa)\b", re.I),
+        re.compile(
+            r"\b(?:for (?:example|instance)|in (?:addition|contrast)|as well as|vice versa)\b", re.I
+        ),
         "and",
     ),
 )
 _LIST_MARK = re.compile(r"(?:(?<=\s)|^)\(?\d{1,2}\)\s")
 _TOKEN = re.compile(
-    r"(?P<number>(?<![\w.])[-−]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<![\w.])[-−]?(?=\d)\d+(?:\.\d+)*)"
+    r"(?P<number>(?<![\w.])[-−]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<![\w.])\d+(?:st|nd|rd|th)\b"
+    r"|(?<![\w.])[-−]?(?=\d)\d+(?:\.\d+)*)"
     r"|(?P<sign>°\s?[CF]\b|[%°$€£]|[µμ][ms]\b)"
     r"|(?P<word>[^\W\d_](?:[\w'’]|[.:/+#-](?=\w))*|_\w+|\d\w+)"
 )
@@ -84,7 +87,7 @@ def _unless_in_brackets(mark: re.Match[str]) -> str:
 
 
 def _number(raw: str) -> Token:
-    digits = raw.replace(",", "").replace("−", "-")
+    digits = raw.replace(",", "").replace("−", "-").rstrip("stndrh")
     if digits.count(".") <= 1:
         sign, digits = ("-", digits[1:]) if digits.startswith("-") else ("", digits)
         whole, _, part = digits.partition(".")

@@ -78,7 +78,7 @@ def check_support(sentence: str, passage: str, heading: str = "", asked: str = "
     reasons = [
         *_foreign_identifiers(sentence, passage, f"{heading} {asked}"),
         *foreign_numbers(claim, window, units, title),
-        *_foreign_names(claim, title, repeated, units),
+        *_foreign_names(claim, heading, repeated, units),
         *_changed_facts(changed, above | window[0].norms),
         *flipped(claim, window, units),
     ]
@@ -104,13 +104,14 @@ def _foreign_identifiers(sentence: str, passage: str, heading: str) -> Iterable[
 
 
 def _foreign_names(
-    claim: Sequence[Token], title: Sequence[Token], repeated: set[str], units: Sequence[Evidence]
+    claim: Sequence[Token], heading: str, repeated: set[str], units: Sequence[Evidence]
 ) -> Iterable[str]:
     """A name must stand in the passage or be given; a name of several words, together."""
-    given = repeated.union(token.norm for token in title)
-    anywhere = given.union(*(unit.norms for unit in units))
-    texts = [title, *(unit.tokens for unit in units)]
+    titles = [read_tokens(title) for title in heading.split("›")]
+    texts = [*titles, *(unit.tokens for unit in units)]
+    anywhere = set(repeated)
     for tokens in texts:
+        anywhere.update(token.norm for token in tokens)
         anywhere.update(a.norm + b.norm for a, b in pairwise(tokens))
     for token in claim:
         if token.is_name and token.norm not in anywhere:
@@ -118,16 +119,15 @@ def _foreign_names(
     for one, other in pairwise(claim):
         if not (one.is_name and other.is_name and other.is_joined) or other.raw.isupper():
             continue
-        if not {one.norm, other.norm} & repeated and not any(
-            together(one.norm, other.norm, tokens) for tokens in texts
-        ) and not _joins(one.norm, other.norm, title):
+        if {one.norm, other.norm} & repeated or _meet(one.norm, other.norm, titles):
+            continue
+        if not any(together(one.norm, other.norm, tokens) for tokens in texts):
             yield f"The passage does not name “{one.raw} {other.raw}”."
 
 
-def _joins(one: str, other: str, title: Sequence[Token]) -> bool:
-    """Whether one name ends here and the other begins: a heading's name stands before or after it whole."""
-    norms = [token.norm for token in title]
-    return one in norms[-1:] or other in norms[:1]
+def _meet(one: str, other: str, titles: Sequence[Sequence[Token]]) -> bool:
+    """Whether one name may end here and another begin: a title stands before or after a name, but whole."""
+    return any(title and (title[-1].norm == one or title[0].norm == other) for title in titles)
 
 
 def _changed_facts(changed: Sequence[Change | str], near: set[str]) -> Iterable[str]:

@@ -10,7 +10,7 @@ from askbook.book import Vector
 
 MOST = 12
 """Suspects looked into: a sentence with more of them is told apart by the first."""
-SAME = 0.74
+SAME = 0.8
 """Likeness from which two words mean the same."""
 READ = 1200
 """Characters of a passage that are compared."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from askbook.agent.facts import Token
 from askbook.agent.evidence import Evidence
+from askbook.agent.facts import Token
 
 NEIGHBOURS = 2
 """Telling words on each side that are a word's company in a sentence."""

@@ -13,7 +13,7 @@ from askbook.agent.sources import Sources
 from askbook.retrieval.judging import Judge
 
 CONVINCED = -0.5
-"""Judge logit from which a passage is taken to speak to a sentence."""
+"""Judge logit from which a passage is taken to speak to a sentence of which no single word is suspect."""
 MOVED = 0.85
 """Share of telling words from which a source supports a claim that did not cite it."""
 _LEANING = re.compile(
@@ -51,10 +51,16 @@ class Verifier:
     """Verifies the claims of one turn, in order."""
 
     def __init__(
-        self, sources: Sources, judge: Judge | None, question: str, secrets: tuple[str, ...] = ()
+        self,
+        sources: Sources,
+        judge: Judge | None,
+        question: str,
+        secrets: tuple[str, ...] = (),
+        likeness: Likeness | None = None,
     ) -> None:
         self._sources = sources
         self._judge = judge
+        self._likeness = likeness
         self._question = question
         self._secrets = secrets
         self._last_was_rejected = False
@@ -73,7 +79,8 @@ class Verifier:
         cited = [n for n in claim.cited if n in self._sources]
         supports = {n: await self._support(claim, n) for n in cited}
         holding = {n: s for n, s in supports.items() if s.verdict == "supported"}
-        holding = holding or await self._together(claim, cited) or self._elsewhere(claim, cited)
+        holding = holding or await self._together(claim, cited)
+        holding = holding or await self._elsewhere(claim, cited)
         if holding:
             quotes = (self._sources.cite(n, s.start, s.end) for n, s in holding.items())
             return Verified(claim, tuple(quotes))
@@ -89,7 +96,7 @@ class Verifier:
         if claim.kind == "code":
             return check_code(claim.text, passage)
         support = check_support(claim.text, passage, self._sources.heading(number), self._question)
-        return await settle(support, claim.text, passage, self._judge)
+        return await settle(support, claim.text, passage, self._judge, self._likeness)
 
     async def _together(self, claim: Claim, cited: Sequence[int]) -> dict[int, Support]:
         """A sentence that draws on several sources needs all of them."""
@@ -98,11 +105,13 @@ class Verifier:
         passages = {n: self._sources[n].text for n in cited}
         headings = " ".join(self._sources.heading(n) for n in cited)
         whole = "\n\n".join(passages.values())
-        if check_support(claim.text, whole, headings, self._question).verdict != "supported":
+        support = check_support(claim.text, whole, headings, self._question)
+        support = await settle(support, claim.text, whole, None, self._likeness)
+        if support.verdict != "supported":
             return {}
         return {n: check_support(claim.text, passage) for n, passage in passages.items()}
 
-    def _elsewhere(self, claim: Claim, cited: Sequence[int]) -> dict[int, Support]:
+    async def _elsewhere(self, claim: Claim, cited: Sequence[int]) -> dict[int, Support]:
         """A true sentence with a wrong or missing mark gets the right one, if a source clearly says it."""
         for number, result in self._sources:
             if number in cited:
@@ -111,6 +120,7 @@ class Verifier:
                 support = check_code(claim.text, result.text)
             else:
                 support = check_support(claim.text, result.text, self._sources.heading(number))
+                support = await settle(support, claim.text, result.text, None, self._likeness)
             if support.verdict == "supported" and support.overlap >= MOVED:
                 return {number: support}
         return {}

@@ -81,11 +81,13 @@ def changes(
 def _stand_together(
     said: Sequence[Token], before: Sequence[Token], after: Sequence[Token], source: Sequence[Token]
 ) -> bool:
-    """Whether words that a sentence put elsewhere keep a neighbour that they have in the passage."""
+    """Whether words that a sentence put elsewhere keep a neighbour of the passage; numbers, all of them."""
     left = [token for token in before if token.is_content][-1:]
     right = [token for token in after if token.is_content][:1]
     there = {(a.norm, b.norm) for a, b in pairwise(t for t in source if t.is_content)}
-    return bool(said) and any((a.norm, b.norm) in there for a, b in pairwise([*left, *said, *right]))
+    kept = [(a.norm, b.norm) in there for a, b in pairwise([*left, *said, *right])]
+    every = all if any(token.kind == "number" for token in said) else any
+    return bool(said) and every(kept)
 
 
 def together(one: str, other: str, tokens: Sequence[Token]) -> bool:
