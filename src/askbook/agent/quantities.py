@@ -39,15 +39,16 @@ def foreign_numbers(
 def _said_of_others(claim: Sequence[Token], rows: Sequence[Sequence[Token]]) -> Iterable[str]:
     """A number must not stand right beside a word beside which the passage has other numbers, and never this one."""
     beside = {pair for row in rows for pair in _pairs(row, 1)}
-    near = {pair for row in rows for pair in _pairs(row, NEAR)}
-    counted = {(one, other) for one, other, _ in beside}
+    near = {(word, number) for row in rows for _, word, number in _pairs(row, NEAR)}
+    counted = {(side, word) for side, word, _ in beside}
     told = _told(claim)
     for i, token in enumerate(told):
         if token.kind != "number":
             continue
-        pairs = set(_pairs(told[max(0, i - 1) : i + 2], 1))
-        ours = {pair for pair in pairs if token.norm == pair[2]}
-        if ours and not ours & near and any((one, other) in counted for one, other, _ in ours):
+        ours = [p for p in _pairs(told[max(0, i - 1) : i + 2], 1) if p[2] == token.norm]
+        if any((word, token.norm) in near for _, word, _ in ours):
+            continue
+        if any((side, word) in counted for side, word, _ in ours):
             yield f"The passage says {_shown(token.norm)} of something else."
 
 

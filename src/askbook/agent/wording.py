@@ -81,13 +81,16 @@ def changes(
 def _stand_together(
     said: Sequence[Token], before: Sequence[Token], after: Sequence[Token], source: Sequence[Token]
 ) -> bool:
-    """Whether words that a sentence put elsewhere keep a neighbour of the passage; numbers, all of them."""
+    """Whether words that a sentence put elsewhere keep a neighbour of the passage; a number, both of its own."""
     left = [token for token in before if token.is_content][-1:]
     right = [token for token in after if token.is_content][:1]
     there = {(a.norm, b.norm) for a, b in pairwise(t for t in source if t.is_content)}
-    kept = [(a.norm, b.norm) in there for a, b in pairwise([*left, *said, *right])]
-    every = all if any(token.kind == "number" for token in said) else any
-    return bool(said) and every(kept)
+    pairs = list(pairwise([*left, *said, *right]))
+    kept = [(a, b) for a, b in pairs if (a.norm, b.norm) in there]
+    moved = [token for token in said if token.kind == "number"]
+    return bool(said and kept) and all(
+        pair in kept for pair in pairs if any(token in pair for token in moved)
+    )
 
 
 def together(one: str, other: str, tokens: Sequence[Token]) -> bool:
