@@ -1,12 +1,14 @@
 """Single words of a sentence weighed with the built-in models: what says something else, and what only rephrases."""
 
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from askbook.agent.grounding import check_support
 from askbook.agent.verifying import settle
+from askbook.bootstrap.parts import make_likeness
 from askbook.embedding.builtin import BuiltinEmbedder
 
 PASSAGE = (
@@ -62,3 +64,10 @@ async def test_without_a_model_a_replaced_word_counts_against_the_sentence() -> 
     settled = await settle(check_support(sentence, PASSAGE), sentence, PASSAGE, None)
     assert settled.verdict == "unsupported"
     assert settled.reasons[0] == "It says “permits” where the passage says “allows”."
+
+
+def test_another_embedder_leaves_the_check_to_the_built_in_one() -> None:
+    builtin = BuiltinEmbedder()
+    assert make_likeness(builtin) is builtin
+    other: Any = object()
+    assert isinstance(make_likeness(other), BuiltinEmbedder)
