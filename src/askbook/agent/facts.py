@@ -26,14 +26,19 @@ class Token:
     """Only a space or hyphen stands between this token and the one before."""
 
 
+_JOINED = re.compile(
+    r"(?<=[^\W\d_]{2})\.(?=(?:An?|And|As|But|For|However|If|In|Its?|On|That|The|There|These|They|This|To|We|When|You)\s)"
+)
+"""A full stop without its space: what follows is no part of a name."""
 _EXPAND = (
+    (_JOINED, ". "),
     (re.compile(r"\b(ca)n['’]t\b", re.IGNORECASE), r"\1n not"),
     (re.compile(r"\bcannot\b", re.IGNORECASE), "can not"),
     (re.compile(r"\bwon['’]t\b", re.IGNORECASE), "will not"),
     (re.compile(r"n['’]t\b"), " not"),
     (re.compile(r"\[(\^?[^\]\n]*)\]\([^)\s]*\)"), r"\1"),
     (re.compile(r"['’]s\b"), " ’"),
-    (re.compile(r"\A\s*no\s*,", re.IGNORECASE), ""),
+    (re.compile(r"\A\s*no\s*(?:,|\.(?=\s+[A-Z]))", re.IGNORECASE), ""),
     (
         re.compile(
             r"\b(?:for (?:example|instance)|in (?:addition|contrast)|as well as|vice versa)\b", re.I
@@ -139,7 +144,7 @@ _ABBREVIATION = re.compile(r"(?:e\.g|i\.e|a\.m|p\.m|u\.s|etc)\.?$", re.IGNORECAS
 def identifiers(text: str) -> list[str]:
     """Code, paths, flags, links and names with inner capitals or underscores, as written."""
     spans = [match.group(1).strip() for match in _CODE_SPAN.finditer(text)]
-    rest = _CODE_SPAN.sub(" ", text)
+    rest = _JOINED.sub(". ", _CODE_SPAN.sub(" ", text))
     loose = [match.group().rstrip(".,;:") for match in _IDENTIFIER.finditer(rest)]
     found = [*spans, *(word for word in loose if not _ABBREVIATION.search(word))]
     return list(dict.fromkeys(item for item in found if item))

@@ -23,6 +23,8 @@ TRUE = [
     "Before the first move, call `arm.home()`.",
     "The Falcon 9 has a payload of 9 kg and a price of $1200.",
     "No, the arm doesn't need compressed air.",
+    "No. The arm doesn't need compressed air.",
+    "The controller runs at 500 Hz.The arm does not need compressed air.",
     "In addition, the controller runs at 500 Hz, whereas the arm does not need compressed air.",
 ]
 FALSE = [
