@@ -39,7 +39,11 @@ BEYOND = frozenset(
     5f07a39c4dc2e15fe7ccb046b4c56c25<::>3#2 bddd7437dee2ce9880808ddf1722840d<::>3#0
     3de4d6c45648e2df7315afad904ddfc8<::>7#0""".split()
 )
-"""Sentences that say what their gold pages do not, by question and number: each of the 334 was read beside them."""
+"""Sentences that say what their gold pages do not, by question and number.
+
+Each of the 334 was read beside the five nearest lines of its pages, not blind to what the check says of some;
+544c05c2#0 was only found because the check had dropped it: it gives an identifier that its pages do not have.
+"""
 _REGRET = re.compile(
     r"\b(?:I|we) (?:do not|don['’]t|can ?not|can['’]t) (?:have|find|provide|answer)|"
     r"\b(?:I['’]m|I am) (?:sorry|not|unable)|\bsorry\b",
