@@ -1,9 +1,10 @@
 """Corruption check: true sentences about a passage, each with one fact altered; how many alterations are caught.
 
-Two kinds of true sentences are checked against their gold passages: the passages' own sentences, and the
-sentences of the gold answers that people or models wrote (where a few say more than their passage does,
-so that what is dropped there is an upper bound). One fact is altered at a time: a number, a name or
-telling word, a negation, a unit; in half of the cases the substitute stands elsewhere in the same passage.
+Two kinds of true sentences are checked against their gold passages: the passages' own sentences, and one
+statement of each gold answer that people or models wrote. What is no statement about the book (questions back,
+regrets), answers that the gold pages hold only in part, and sentences that say what their pages do not are left
+out. One fact is altered at a time: a number, a name or telling word, a negation, a unit; in half of the cases the
+substitute stands elsewhere in the same passage.
 
     python benchmarks/corruption.py [--limit 60] [--judge] [--seed 7] [--show 10]
 """
@@ -21,14 +22,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from askbook.agent.facts import NEGATORS, UNITS, read_tokens
+from askbook.agent.claims import cut_claims
+from askbook.agent.facts import read_tokens
 from askbook.agent.grounding import Support, check_support
+from askbook.agent.guardrails import orders_in
 from askbook.agent.passages import cut_into_units
+from askbook.agent.vocabulary import NEGATORS, UNITS
 from folders import DATA, WITH_ANSWERS
 
 SEED = 7
 PASSAGE = 1800
 WRITTEN = ("clapnq_unanswerable", "docs_site_chunks", "multiturn_mtrag_un")
+_REGRET = re.compile(
+    r"\b(?:I|we) (?:do not|don['’]t|can ?not|can['’]t) (?:have|find|provide|answer)|"
+    r"\b(?:I['’]m|I am) (?:sorry|not|unable)|\bsorry\b",
+    re.IGNORECASE,
+)
+"""What an answer says of itself, not of the book."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +50,13 @@ class Case:
     sentence: str
     passage: str
     altered: str | None
+    heading: str = ""
     question: str = ""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--limit", type=int, default=60, help="true sentences per folder")
+    parser.add_argument("--limit", type=int, default=60, help="the book's own sentences per folder")
     parser.add_argument("--judge", action="store_true", help="settle doubts with the judge")
     parser.add_argument("--show", type=int, default=0, help="print that many misses of each kind")
     parser.add_argument("--seed", type=int, default=SEED)
@@ -63,7 +74,7 @@ def all_cases(data: Path, limit: int, seed: int = SEED) -> Iterator[Case]:
             yield from _with_alterations(_own_sentences(data / name, limit, dice), dice)
     for name in WRITTEN:
         if (data / name).is_dir():
-            yield from _with_alterations(_written_sentences(data / name, limit, dice), dice)
+            yield from _with_alterations(_written_sentences(data / name), dice)
 
 
 def _with_alterations(true: Iterable[Case], dice: random.Random) -> Iterator[Case]:
@@ -78,36 +89,69 @@ def _with_alterations(true: Iterable[Case], dice: random.Random) -> Iterator[Cas
 # --- True sentences ---
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A gold passage, and the title it stands under."""
+
+    title: str
+    text: str
+
+
 def _own_sentences(folder: Path, limit: int, dice: random.Random) -> Iterator[Case]:
-    passages = _gold_passages(folder)
-    dice.shuffle(passages)
+    pieces = _gold_pieces(folder)
+    dice.shuffle(pieces)
     given = 0
-    for passage in passages:
-        units = [u for u in cut_into_units(passage) if u.kind in ("sentence", "item")]
+    for piece in pieces:
+        # What gives orders to an assistant is no evidence for anything: see `read_evidence`.
+        barred = orders_in(piece.text)
+        units = [
+            unit
+            for unit in cut_into_units(piece.text)
+            if unit.kind in ("sentence", "item")
+            and not any(unit.start < end and start < unit.end for start, end in barred)
+        ]
         whole = [u.text for u in units if 6 <= len(u.text.split()) <= 45 and "](" not in u.text]
         if whole and given < limit:
             given += 1
-            yield Case(folder.name, "own", dice.choice(whole), passage, None)
+            sentence = dice.choice(whole)
+            yield Case(folder.name, "own", sentence, piece.text, None, piece.title)
 
 
-def _written_sentences(folder: Path, limit: int, dice: random.Random) -> Iterator[Case]:
-    texts = _texts(folder)
-    rows = [r for r in _questions(folder) if r.get("answers") and r.get("answerable")]
-    dice.shuffle(rows)
-    given = 0
-    for row in rows:
-        passage = "\n\n".join(texts[d] for d in row["gold_docs"] if d in texts)[:8000]
-        sentences = [u.text for u in cut_into_units(row["answers"][0]) if len(u.text.split()) >= 6]
-        if passage and sentences and given < limit:
-            given += 1
-            sentence = dice.choice(sentences)
-            yield Case(folder.name, "written", sentence, passage, None, row["question"])
+def _written_sentences(folder: Path) -> Iterator[Case]:
+    """One statement of each gold answer, cut as a model's answer is, with the whole of its gold pages."""
+    pages = _pages(folder)
+    for row in _questions(folder):
+        gold = [pages[d] for d in row.get("gold_docs") or () if d in pages]
+        said = _statements(row["answers"][0]) if row.get("answers") and _is_answered(row) else []
+        if not gold or not said:
+            continue
+        sentence = random.Random(f"{SEED}:{row['qid']}").choice(said)
+        passage = "\n\n".join(page.text for page in gold)
+        titles = " › ".join(dict.fromkeys(page.title for page in gold))
+        yield Case(folder.name, "written", sentence, passage, None, titles, row["question"])
 
 
-def _gold_passages(folder: Path) -> list[str]:
-    texts = _texts(folder)
+def _is_answered(row: dict[str, Any]) -> bool:
+    """Whether the gold pages answer it whole: a part of an answer is eked out by its writer."""
+    return bool(row["answerable"]) and "PARTIAL" not in (row.get("answerability") or ())
+
+
+def _statements(answer: str) -> list[str]:
+    """The sentences that state something about the book."""
+    return [
+        claim.text
+        for claim in cut_claims(answer)
+        if claim.kind in ("sentence", "item")
+        and len(claim.text.split()) >= 6
+        and not claim.text.endswith("?")
+        and not _REGRET.search(claim.text)
+    ]
+
+
+def _gold_pieces(folder: Path) -> list[Page]:
+    pages = _pages(folder)
     gold = dict.fromkeys(d for r in _questions(folder) for d in r.get("gold_docs") or ())
-    return [p for d in gold if d in texts for p in _cut(texts[d])]
+    return [Page(pages[d].title, p) for d in gold if d in pages for p in _cut(pages[d].text)]
 
 
 def _cut(text: str) -> Iterator[str]:
@@ -122,15 +166,16 @@ def _cut(text: str) -> Iterator[str]:
         yield piece
 
 
-def _texts(folder: Path) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _pages(folder: Path) -> dict[str, Page]:
+    found: dict[str, Page] = {}
     for row in _rows(folder, "corpus.jsonl"):
-        found[row["doc_id"]] = f"{row.get('title') or ''}\n\n{row['text']}".strip()
+        found[row["doc_id"]] = Page(row.get("title") or "", row["text"].strip())
     docs = folder / "docs"
     if docs.is_dir():
         for path in sorted(docs.rglob("*.md*")):
             text = path.read_text(encoding="utf-8", errors="replace")
-            found[str(path.relative_to(docs))] = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.S)
+            body = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.S)
+            found[str(path.relative_to(docs))] = Page("", body)
     return found
 
 
@@ -227,7 +272,7 @@ def alter_negation(sentence: str, _passage: str, _dice: random.Random) -> str | 
 
 
 def alter_unit(sentence: str, _passage: str, dice: random.Random) -> str | None:
-    pattern = re.compile(r"(\d(?:[\d.,]*\d)?[\s-]?)([A-Za-z%]+)")
+    pattern = re.compile(r"((?<![\w-])\d(?:[\d.,]*\d)?[\s-]?)([A-Za-z%]+)")
     for match in pattern.finditer(sentence):
         unit = match.group(2)
         for family in _UNIT_FAMILIES:
@@ -260,10 +305,12 @@ class Report:
 
 async def run(cases: list[Case], *, with_judge: bool) -> Report:
     judge: Any = None
+    likeness: Any = None
     if with_judge:
+        from askbook.embedding.builtin import BuiltinEmbedder
         from askbook.retrieval.judging import BuiltinJudge
 
-        judge = BuiltinJudge()
+        judge, likeness = BuiltinJudge(), BuiltinEmbedder()
     from askbook.agent.verifying import settle
 
     kept: list[bool] = []
@@ -271,9 +318,9 @@ async def run(cases: list[Case], *, with_judge: bool) -> Report:
     cpu: list[float] = []
     for case in cases:
         started = time.process_time()
-        support = check_support(case.sentence, case.passage, asked=case.question)
+        support = check_support(case.sentence, case.passage, case.heading, case.question)
         if support.verdict == "doubtful":
-            support = await settle(support, case.sentence, case.passage, judge)
+            support = await settle(support, case.sentence, case.passage, judge, likeness)
         cpu.append((time.process_time() - started) * 1000)
         supports.append(support)
         kept.append(support.verdict == "supported")

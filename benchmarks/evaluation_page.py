@@ -317,7 +317,9 @@ def _corruption(corrupted: Sequence[Share]) -> list[str]:
         "## Catching false sentences",
         "",
         "True sentences about a gold passage, each with one fact altered, put to the check that every sentence "
-        "of a model must pass. Aims: at least 90 % of the altered dropped, at most 5 % of the unaltered.",
+        "of a model must pass. Aims: at least 90 % of the altered dropped, at most 5 % of the unaltered. `own` are "
+        "the book's sentences, which a careful model repeats nearly word for word: the instructions ask it to. "
+        "`written` are sentences of gold answers that people or models put into their own words, one of each answer.",
         "",
         "| true sentences | altered | n | dropped |",
         "|---|---|---|---|",
@@ -335,19 +337,45 @@ def _falls_short(corrupted: Sequence[Share]) -> bool:
 
 
 _SHORTFALL = [
-    "`own` are the book's sentences, which a careful model repeats nearly word for word: the instructions ask it "
-    "to. `written` are gold answers that people or models put into their own words; there the aims are not "
-    "reached. Part of what is dropped is right to be dropped: such answers name what their passage does not "
-    "(“Anthropic” where the passage says “we”), conclude (“No.”) or add what their writer knew, so that the share "
-    "is an upper bound. The rest are paraphrases of a near quotation, which look like an altered word.",
+    "What is measured: the sentences are cut as a model's answer is and held against the whole of their gold pages, "
+    "under their titles. Left out are questions and regrets (“I do not have specific information”), answers that the "
+    "gold pages hold only in part, and the book's sentences in paragraphs that give orders to an assistant. By reading, "
+    "twelve of the 334 written sentences say what their pages do not; they are left in, and the check drops seven. "
+    "Words that only join sentences are no longer altered.",
     "",
-    "Tried when 87.5 % were caught and 20.0 % dropped: letting the judge decide on replaced words "
-    "(75.3 % and 14.4 %) or on missing names (77.0 % and 18.3 %), since its relevance hardly falls when a word is "
-    "exchanged; one or two supporting sentences instead of three (88.1 % and 30.6 %, 87.5 % and 21.1 %), or five "
-    "(87.8 % and 20.0 %); more shared words before a sentence passes unjudged (89.0 % and 23.3 %); a stricter or "
-    "milder judge (88.4 % and 22.8 %, 86.6 % and 19.4 %). Each moves along the same line. A model of entailment "
-    "would be the remedy; the judge was not trained as one. Until then the check errs towards dropping, and a "
-    "dropped sentence gets one chance to be written closer to the book.",
+    "Of the unaltered written sentences more than 5 % are still dropped; without the twelve it is 3.4 % of 147 in `clapnq_unanswerable`, 8.8 % "
+    "of 80 in `multiturn_mtrag_un`, 21.1 % of 95 in `docs_site_chunks`, whose pages lost their full stops and tables. "
+    "These 32 by cause: eleven for a word in the place of another or in other company (“components” where the page says "
+    "“elements”), six for a name that the page only means (“Anthropic's guide” for “our guide”), five for a denial, "
+    "five that share too few words with the page, four for a number that the writer counted or "
+    "carried over from another sentence (“the two pigments”, “in 1898” for “in the same year”), one for a command with a "
+    "placeholder. Many alterations that pass exchange a name or word for another of the same page that stands "
+    "beside the same words there, or do so in a sentence too freely retold to have a fixed place for it.",
+    "",
+    "The check as it was before caught 87.5 % and dropped 23.0 % of these same sentences without the twelve (98.3 % and 0.0 % of the "
+    "book's own); 90.6 % and 25.6 % were its figures with the sentences measured until then. The rules and thresholds "
+    "were chosen in some 25 runs over these same sentences, so that the figures in the table flatter. On 254 other "
+    "sentences of the same answers, which were not used for that, 93.0 % are caught and 11.8 % dropped, against 90.0 % "
+    "and 14.6 % before: a smaller gain. It is uneven there: in `docs_site_chunks` (29 sentences) 91.3 % instead of "
+    "67.4 % are caught, but 34.5 % instead of 24.1 % dropped. Two small rules were added after reading what was "
+    "dropped of these. No other book's answers were at hand. Held against the nearest wrong page, 85.7 % are dropped "
+    "(before: 87.6 %; some of these pages say the same), against another page 99.4 % (99.4 %).",
+    "",
+    "What helped: a word that the page does not have, or has among other words, is taken out of the sentence or "
+    "exchanged for the page's own; if the built-in embedder finds the sentence nearer to the page then, it is refused. "
+    "For words that the page lacks this found 42 of 51 altered ones, and erred on 2 of 322 sentences; the words put in "
+    "from outside (“turbine”, “harbour”) are far from every page, and a likelier invention is harder to find. Numbers must "
+    "stand beside the words that the page has beside them, anywhere on the page; names, whole and in their own place. "
+    "With that, the judge may be milder and a retold clause need not match word by word.",
+    "",
+    "Tried without gain: the likeness of two words alone (area under the curve 0.79) and of whole sentences (0.47); the "
+    "judge's relevance with and without a word (0.86 where the embedder has 0.92); all supporting sentences as the text "
+    "to compare with, instead of the nearest (32 of 264 alterations lost); a wider company of words (0.5 points fewer "
+    "caught, 0.6 fewer dropped); letting the judge decide on replaced words or missing names, or a stricter judge, "
+    "which only move along the same line. Trees fitted to all of these measures, on folders they had not seen, "
+    "found 73 % of exchanged words at 10 % dropped; the rules, which have seen theirs, find 89 %. A model of entailment "
+    "would be the remedy. Until then the check errs towards dropping, and a dropped sentence gets one chance to be "
+    "written closer to the book.",
     "",
 ]
 

@@ -26,7 +26,7 @@ DELAY = 0.2
 
 
 class Numbered:
-    async def search(self, query: SearchQuery) -> RetrievalContext:
+    async def search(self, query: SearchQuery, *_: Any) -> RetrievalContext:
         number = query.text.rsplit(" ", 1)[-1]
         text = f"Robot number {number} carries {number} kg over rough ground."
         return RetrievalContext(query=query.text, results=results_of([text]), query_time_ms=0.0)

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from agents.testing import ScriptedModel, assistant_message, function_call
 
+from askbook.agent.likeness import Likeness
 from askbook.agent.run import Tutor
 from askbook.book import Book
 from askbook.chat import ChatTurns, TurnEvent
@@ -70,6 +71,7 @@ def turns_with(
     shelf: Shelf | None = None,
     probability: float = 0.95,
     breaker: Breaker | None = None,
+    likeness: Likeness | None = None,
     **settings: Any,
 ) -> tuple[ChatTurns, ScriptedModel]:
     """Turns whose model says what the script says; strings are whole answers."""
@@ -80,6 +82,7 @@ def turns_with(
         OpenAISettings(),  # pyright: ignore[reportCallIssue]  # from the environment
         searcher,
         None,
+        likeness=likeness,
         breaker=breaker,
         connect=lambda: model,
     )

@@ -25,6 +25,7 @@ from askbook.agent.contradictions import NOTE
 from askbook.agent.events import SentenceVerified, SourcesFound
 from askbook.chat import StateChanged, TurnEnded
 from askbook.chat.language import NOTE as FOREIGN
+from askbook.embedding.builtin import BuiltinEmbedder
 from askbook.remote import Breaker
 from askbook.retrieval.history import Message
 from askbook.retrieval.query import SearchQuery
@@ -52,6 +53,19 @@ async def test_a_true_answer_passes_whole_with_exact_quotes() -> None:
     assert (response.state, response.model) == ("completed", "gpt-4o-mini")
     assert response.info == ()
     assert len(model.calls) == 1
+
+
+async def test_a_word_of_the_same_sense_reaches_the_reader_and_one_of_another_does_not() -> None:
+    likeness = BuiltinEmbedder()
+    rephrased, altered = (
+        f"The controller of {x} at 500 Hz" for x in ("the arm operates", "the violin runs")
+    )
+    response, _ = await ask(f"{TRUE} {rephrased} [2].", likeness=likeness)
+    assert f"{rephrased}. [2]" in response.answer
+    response, _ = await ask(f"{TRUE} {altered} [2].", f"{altered} [2].", likeness=likeness)
+    assert response.model == "gpt-4o-mini"
+    assert "violin" not in response.answer
+    await likeness.close()
 
 
 async def test_the_first_retrieval_reaches_the_model_as_a_tool_call_and_its_result() -> None:

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
-from askbook.agent.facts import CONTRAST, NEGATORS, Token, read_tokens
+from askbook.agent.facts import Token, read_tokens
 from askbook.agent.guardrails import orders_in
 from askbook.agent.passages import cut_into_units
 from askbook.agent.response import Citation
 from askbook.agent.scoring import Placed
+from askbook.agent.vocabulary import CONTRAST, NEGATORS
 
 ALIKE = 0.8
 """Share of telling words that two sentences must have in common to be about the same thing."""

@@ -15,6 +15,7 @@ from askbook.agent.contradictions import opposing
 from askbook.agent.drafting import Drafter, ModelFailed, Searched, Searching, Spending
 from askbook.agent.events import AnswerEnded, AnswerEvent, SentenceVerified, SourcesFound
 from askbook.agent.guardrails import MAX_DRAFT, is_refusal
+from askbook.agent.likeness import Likeness
 from askbook.agent.prompting import (
     Asked,
     first_input,
@@ -98,12 +99,14 @@ class Tutor:
         searcher: Searcher,
         judge: Judge | None,
         *,
+        likeness: Likeness | None = None,
         breaker: Breaker | None = None,
         connect: "Callable[[], Model] | None" = None,
     ) -> None:
         self._settings = settings
         self._searcher = searcher
         self._judge = judge
+        self._likeness = likeness
         self._breaker = breaker or Breaker(threshold=5, rest=30.0)
         self._drafter = Drafter(settings, openai, connect)
 
@@ -178,7 +181,7 @@ class Tutor:
         sources = progress.sources = Sources(asked.book, asked.context.results)
         instructions = instructions_for(asked, boundary, self._settings.max_tool_calls)
         hidden = secrets_of(instructions, boundary)
-        verifier = Verifier(sources, self._judge, asked.question, hidden)
+        verifier = Verifier(sources, self._judge, asked.question, hidden, self._likeness)
         tool = RetrievalTool(
             self._searcher,
             asked.query,
@@ -258,7 +261,7 @@ class Tutor:
             if not progress.verified:
                 raise
             return
-        verifier = Verifier(sources, self._judge, asked.question, turn.secrets)
+        verifier = Verifier(sources, self._judge, asked.question, turn.secrets, self._likeness)
         kept = 0
         for claim in cut_claims(text):
             if claim.kind == "heading" or is_refusal(claim.text, asked.book.refusal):

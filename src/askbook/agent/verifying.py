@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from askbook.agent.claims import Claim
-from askbook.agent.grounding import Support, check_support
+from askbook.agent.grounding import Support, Suspect, check_support
 from askbook.agent.guardrails import gives_orders, leaks, orders_in
+from askbook.agent.likeness import Likeness, foreign
 from askbook.agent.response import Citation
 from askbook.agent.sources import Sources
 from askbook.retrieval.judging import Judge
 
-CONVINCED = 0.5
-"""Judge logit from which a passage is taken to speak to a sentence."""
+CONVINCED = -0.5
+"""Judge logit from which a passage is taken to speak to a sentence of which no single word is suspect."""
 MOVED = 0.85
 """Share of telling words from which a source supports a claim that did not cite it."""
 _LEANING = re.compile(
@@ -50,10 +51,16 @@ class Verifier:
     """Verifies the claims of one turn, in order."""
 
     def __init__(
-        self, sources: Sources, judge: Judge | None, question: str, secrets: tuple[str, ...] = ()
+        self,
+        sources: Sources,
+        judge: Judge | None,
+        question: str,
+        secrets: tuple[str, ...] = (),
+        likeness: Likeness | None = None,
     ) -> None:
         self._sources = sources
         self._judge = judge
+        self._likeness = likeness
         self._question = question
         self._secrets = secrets
         self._last_was_rejected = False
@@ -72,7 +79,8 @@ class Verifier:
         cited = [n for n in claim.cited if n in self._sources]
         supports = {n: await self._support(claim, n) for n in cited}
         holding = {n: s for n, s in supports.items() if s.verdict == "supported"}
-        holding = holding or await self._together(claim, cited) or self._elsewhere(claim, cited)
+        holding = holding or await self._together(claim, cited)
+        holding = holding or await self._elsewhere(claim, cited)
         if holding:
             quotes = (self._sources.cite(n, s.start, s.end) for n, s in holding.items())
             return Verified(claim, tuple(quotes))
@@ -88,7 +96,7 @@ class Verifier:
         if claim.kind == "code":
             return check_code(claim.text, passage)
         support = check_support(claim.text, passage, self._sources.heading(number), self._question)
-        return await settle(support, claim.text, passage, self._judge)
+        return await settle(support, claim.text, passage, self._judge, self._likeness)
 
     async def _together(self, claim: Claim, cited: Sequence[int]) -> dict[int, Support]:
         """A sentence that draws on several sources needs all of them."""
@@ -97,11 +105,13 @@ class Verifier:
         passages = {n: self._sources[n].text for n in cited}
         headings = " ".join(self._sources.heading(n) for n in cited)
         whole = "\n\n".join(passages.values())
-        if check_support(claim.text, whole, headings, self._question).verdict != "supported":
+        support = check_support(claim.text, whole, headings, self._question)
+        support = await settle(support, claim.text, whole, None, self._likeness)
+        if support.verdict != "supported":
             return {}
         return {n: check_support(claim.text, passage) for n, passage in passages.items()}
 
-    def _elsewhere(self, claim: Claim, cited: Sequence[int]) -> dict[int, Support]:
+    async def _elsewhere(self, claim: Claim, cited: Sequence[int]) -> dict[int, Support]:
         """A true sentence with a wrong or missing mark gets the right one, if a source clearly says it."""
         for number, result in self._sources:
             if number in cited:
@@ -110,6 +120,7 @@ class Verifier:
                 support = check_code(claim.text, result.text)
             else:
                 support = check_support(claim.text, result.text, self._sources.heading(number))
+                support = await settle(support, claim.text, result.text, None, self._likeness)
             if support.verdict == "supported" and support.overlap >= MOVED:
                 return {number: support}
         return {}
@@ -133,13 +144,34 @@ def _find_line(line: str, passage: str) -> tuple[int, int] | None:
     return match.span() if match else None
 
 
-async def settle(support: Support, sentence: str, passage: str, judge: Judge | None) -> Support:
-    """A doubtful verdict made definite; without a judge, doubt counts against the sentence."""
+async def settle(
+    support: Support,
+    sentence: str,
+    passage: str,
+    judge: Judge | None,
+    likeness: Likeness | None = None,
+) -> Support:
+    """A doubtful verdict made definite; where nobody can tell, doubt counts against the sentence."""
     if support.verdict != "doubtful":
         return support
+    span = passage[support.start : support.end]
+    if likeness is None:
+        found = [suspect for suspect in support.suspects if suspect.instead]
+    else:
+        found = await foreign(support.suspects, sentence, span, likeness)
+    if found:
+        return replace(support, verdict="unsupported", reasons=tuple(map(_why, found)))
+    if not support.is_thin:
+        return replace(support, verdict="supported", reasons=())
     if judge is None:
         return replace(support, verdict="unsupported")
-    [judgement] = await judge.judge(sentence, [passage[support.start : support.end]])
+    [judgement] = await judge.judge(sentence, [span])
     if judgement.relevance >= CONVINCED:
         return replace(support, verdict="supported", reasons=())
     return replace(support, verdict="unsupported")
+
+
+def _why(suspect: Suspect) -> str:
+    if suspect.instead:
+        return f"It says “{suspect.word}” where the passage says “{suspect.instead}”."
+    return f"The passage does not say “{suspect.word}”."

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
     from askbook.access.limits import Limiter
+    from askbook.agent.likeness import Likeness
     from askbook.agent.run import Tutor
     from askbook.chat.turn import Answerer
 
@@ -62,10 +63,16 @@ def make_judge(settings: Settings, given: Judge | None = None) -> Judge | None:
     return (given or BuiltinJudge()) if settings.retrieval.judge else None
 
 
+def make_likeness(embedder: Embedder) -> BuiltinEmbedder:
+    """What tells how alike two sentences are: always the built-in model, whose measures are known."""
+    return embedder if isinstance(embedder, BuiltinEmbedder) else BuiltinEmbedder()
+
+
 def make_tutor(
     settings: Settings,
     searcher: Searcher,
     judge: Judge | None,
+    likeness: "Likeness",
     connect: Callable[[], Any] | None,
 ) -> "Tutor | None":
     """The language model that writes answers; without a key and a base URL there is none."""
@@ -82,7 +89,7 @@ def make_tutor(
             structlog.get_logger(__name__).warning(
                 "openai_api_key_looks_wrong", expected="sk-… with 40 characters or more"
             )
-    return Tutor(settings.model, openai, searcher, judge, connect=connect)
+    return Tutor(settings.model, openai, searcher, judge, likeness=likeness, connect=connect)
 
 
 def make_limiter(settings: Settings) -> "Limiter":
