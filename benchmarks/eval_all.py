@@ -1,12 +1,11 @@
 """`make eval`: every development folder, our default against BM25 alone, dense alone and RRF 1:1, in one table.
 
 Outcomes are kept per folder, configuration and question, so that an interrupted run goes on where it stopped;
-they are forgotten when the code that searches or the calibration changes.
+they are forgotten when the code that searches and answers or the calibration changes.
 """
 
 import argparse
 import asyncio
-import hashlib
 import sys
 import time
 from collections.abc import Iterator
@@ -18,7 +17,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from threadpoolctl import threadpool_limits
 
-import askbook.retrieval
 import corruption
 import evaluation_page
 from askbook.config import Settings, load_settings
@@ -29,6 +27,7 @@ from askbook.evaluation.remembering import Remembered
 from askbook.evaluation.request import Request
 from askbook.evaluation.run import Asked, Evaluated, Indexed, evaluate
 from folders import DATA, REPOSITORY, SAMPLE_BOOK, Kind, folders, refusal_sets
+from kept import state_of_answers
 from publishing import commit
 
 SAMPLE = 300
@@ -77,7 +76,11 @@ async def _run(
     skipped: dict[str, str] = {}
     results: list[tuple[Kind | None, Evaluated]] = []
     jobs = list(
-        _jobs(options, skipped, cache_beside(settings.storage.data_dir) / "outcomes" / _state())
+        _jobs(
+            options,
+            skipped,
+            cache_beside(settings.storage.data_dir) / "outcomes" / state_of_answers(),
+        )
     )
     columns = (
         TextColumn("{task.description}"),
@@ -159,20 +162,6 @@ def _refusal_job(name: str, kind: Kind, dataset: Dataset, full: bool, kept: Path
     questions = dataset.questions if full else balanced(dataset.questions, FOREIGN, seed=7)
     request = Request(("refusal",), (DEFAULT,), outcomes=kept / name.replace(" ", "_"), timed=TIMED)
     return Job(Dataset(name, questions, dataset.corpus), request, kind)
-
-
-def _state() -> str:
-    """Names the code and data that outcomes depend on."""
-    digest = hashlib.sha256()
-    package = Path(askbook.retrieval.__file__).parent
-    files = [
-        *package.glob("*.py"),
-        *package.glob("*.json"),
-        *package.parent.glob("ingestion/**/*.py"),
-    ]
-    for path in sorted([*files, *package.parent.glob("agent/*.py")]):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 def _options() -> argparse.Namespace:

@@ -4,7 +4,7 @@ several at once."""
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from askbook.evaluation.asking import Asker, Outcome
 from askbook.evaluation.bm25 import DocumentBm25
@@ -54,9 +54,9 @@ class Questioning:
                 yield planned, kept
         alone = [planned for planned in missing if planned.timed]
         rest = [planned for planned in missing if not planned.timed]
-        if alone and rest:
+        if alone:
             # The models are read at first use: that is nothing a timed question should wait for.
-            alone.insert(0, rest.pop(0))
+            await self._found(replace(alone[0], with_answer=False, timed=False))
         for planned in alone:
             yield await self._ask(planned)
         async with aclosing(_several_at_once(self._ask, rest)) as together:
@@ -64,17 +64,19 @@ class Questioning:
                 yield done
 
     async def _ask(self, planned: Planned) -> tuple[Planned, Outcome]:
-        if planned.configuration == WHOLE_DOCUMENTS:
-            outcome = self._ranked_whole(planned.question)
-        else:
-            outcome = await self._asker.ask(
-                planned.question,
-                configuration(planned.configuration),
-                with_answer=planned.with_answer,
-                timed=planned.timed,
-            )
+        outcome = await self._found(planned)
         self._kept[planned.configuration].put(outcome)
         return planned, outcome
+
+    async def _found(self, planned: Planned) -> Outcome:
+        if planned.configuration == WHOLE_DOCUMENTS:
+            return self._ranked_whole(planned.question)
+        return await self._asker.ask(
+            planned.question,
+            configuration(planned.configuration),
+            with_answer=planned.with_answer,
+            timed=planned.timed,
+        )
 
     def _ranked_whole(self, question: Question) -> Outcome:
         self._whole = self._whole or DocumentBm25(_documents(self._dataset))

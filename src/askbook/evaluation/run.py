@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import TypeAlias
 
 from askbook.bootstrap import Askbook
@@ -11,7 +11,13 @@ from askbook.embedding import Embedder
 from askbook.errors import InvalidInput
 from askbook.evaluation.asking import Asker, Outcome
 from askbook.evaluation.configurations import DEFAULT, WHOLE_DOCUMENTS
-from askbook.evaluation.corpus import BOOK_ID, cache_beside, index_corpus, prepare_corpus
+from askbook.evaluation.corpus import (
+    BOOK_ID,
+    cache_beside,
+    index_corpus,
+    prepare_corpus,
+    settings_of,
+)
 from askbook.evaluation.datasets import Dataset, Question, sample
 from askbook.evaluation.from_book import questions_from
 from askbook.evaluation.intervals import Difference, paired_difference
@@ -85,13 +91,7 @@ async def evaluate(
     cache = cache_beside(settings.storage.data_dir)
     named = settings.embedder.model_dump_json() if embedder is None else str(embedder.fingerprint)
     corpus = prepare_corpus(dataset.corpus, cache, named)
-    place = {"data_dir": corpus.data_dir, "database_url": None}
-    own = replace(
-        settings,
-        storage=settings.storage.model_copy(update=place),
-        index=settings.index.model_copy(update={"qdrant_url": None}),
-    )
-    async with Askbook(own, embedder=embedder, judge=judge) as askbook:
+    async with Askbook(settings_of(corpus, settings), embedder=embedder, judge=judge) as askbook:
         async for progress in index_corpus(askbook, corpus):
             counts = progress.job.counts
             yield Indexed(counts.files_processed + counts.files_skipped, counts.files_discovered)
