@@ -67,7 +67,6 @@ class Asker:
     ) -> None:
         self._askbook = askbook
         self._corpus = corpus
-        self._lessons: int | None = None
         remembered = remembered or Remembered()
         self._searchers = Searchers(askbook, remembered)
         self._afresh = Searchers(askbook, remembered, afresh=True)
@@ -134,20 +133,13 @@ class Asker:
         self, text: str, chosen: Configuration, history: Sequence[Message] = ()
     ) -> list[str]:
         documents: list[str] = []
-        wanted = min(RANKED, await self._lesson_count())
         for limit in (FIRST_LIMIT, MAX_LIMIT):
             context = await self.search(text, chosen, limit, history)
             files = (result.chunk.metadata.source_file for result in context.results)
             documents = list(dict.fromkeys(self._corpus.place(file).doc_id for file in files))
-            if len(documents) >= wanted or len(context.results) < limit:
+            if len(documents) >= RANKED or len(context.results) < limit:
                 break
         return documents[:RANKED]
-
-    async def _lesson_count(self) -> int:
-        """More documents than the corpus has lessons cannot be ranked."""
-        if self._lessons is None:
-            self._lessons, _ = await self._askbook.library.totals(BOOK_ID)
-        return self._lessons
 
     async def _answer(
         self,
