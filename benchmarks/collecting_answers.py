@@ -1,6 +1,5 @@
 """What questions with gold answers found, kept on disk with every judgement on it: answers can be made anew offline."""
 
-import pickle
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,7 +11,13 @@ from askbook.bootstrap import Askbook
 from askbook.config import Settings
 from askbook.evaluation.asking import Asker, said_before
 from askbook.evaluation.configurations import CONFIGURATIONS, DEFAULT
-from askbook.evaluation.corpus import BOOK_ID, cache_beside, index_corpus, prepare_corpus
+from askbook.evaluation.corpus import (
+    BOOK_ID,
+    cache_beside,
+    index_corpus,
+    prepare_corpus,
+    settings_of,
+)
 from askbook.evaluation.datasets import Dataset, Question, sample
 from askbook.retrieval.calibration import calibration_for
 from askbook.retrieval.confidence import assess
@@ -20,6 +25,7 @@ from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.followups import follow_up
 from askbook.retrieval.judging import BuiltinJudge, Judge, Judgement
 from askbook.retrieval.query import MAX_QUESTION
+from kept import KeptRows, state_of_retrievals
 
 SEED = 11
 
@@ -57,34 +63,30 @@ class KeptJudge:
 async def collect(
     settings: Settings, dataset: Dataset, limit: int, folder: Path
 ) -> AsyncIterator[Row]:
-    """The rows of one dataset; those kept from an earlier run are not searched again."""
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{dataset.name}.pickle"
-    kept = _load(file)
+    """The rows of one dataset; those kept from an earlier run of the same code are not searched again."""
+    rows = KeptRows(folder / state_of_retrievals(rated=True) / f"{dataset.name}.pickle", Row)
+    kept = {row.question.qid: row for row in rows.rows}
     questions = _with_answers(dataset, limit)
     missing = [q for q in questions if q.qid not in kept]
     if missing:
         cache = cache_beside(settings.storage.data_dir)
         corpus = prepare_corpus(dataset.corpus, cache, settings.embedder.model_dump_json())
-        storage = settings.storage.model_copy(update={"data_dir": corpus.data_dir})
-        async with Askbook(replace(settings, storage=storage)) as askbook:
+        async with Askbook(settings_of(corpus, settings)) as askbook:
             async for _ in index_corpus(askbook, corpus):
                 pass
             asker = Asker(askbook, corpus)
             book = (await askbook.book(BOOK_ID)).book
-            with file.open("ab") as out:
-                for question in missing:
-                    context, answered = await _retrieved(askbook, asker, question)
-                    files = {r.chunk_id: r.chunk.metadata.source_file for r in context.results}
-                    documents = {chunk: corpus.place(f).doc_id for chunk, f in files.items()}
-                    row = Row(dataset.name, question, book, answered, context, documents)
-                    followed = follow_up(question.text[:MAX_QUESTION], said_before(question))
-                    row.reading = followed.text if followed else None
-                    if answered and askbook.judge is not None:
-                        await _judge_all(row, askbook.judge)
-                    kept[question.qid] = row
-                    pickle.dump(row, out)
-                    out.flush()
+            for question in missing:
+                context, answered = await _retrieved(askbook, asker, question)
+                files = {r.chunk_id: r.chunk.metadata.source_file for r in context.results}
+                documents = {chunk: corpus.place(f).doc_id for chunk, f in files.items()}
+                row = Row(dataset.name, question, book, answered, context, documents)
+                followed = follow_up(question.text[:MAX_QUESTION], said_before(question))
+                row.reading = followed.text if followed else None
+                if answered and askbook.judge is not None:
+                    await _judge_all(row, askbook.judge)
+                rows.put(row)
+                kept[question.qid] = row
     chosen = [kept[question.qid] for question in questions]
     await _complete(chosen)
     for row in chosen:
@@ -132,16 +134,3 @@ async def _judge_all(row: Row, judge: Judge) -> None:
     for question in {row.context.query, row.reading or row.context.query}:
         judged = await judge.judge(question, passages)
         row.judgements |= {(question, p): j for p, j in zip(passages, judged, strict=True)}
-
-
-def _load(file: Path) -> dict[str, Row]:
-    rows: dict[str, Row] = {}
-    if file.exists():
-        with file.open("rb") as source:
-            while True:
-                try:
-                    row: Row = pickle.load(source)
-                except (EOFError, pickle.UnpicklingError):
-                    break
-                rows[row.question.qid] = row
-    return rows

@@ -1,37 +1,41 @@
 """`make eval`: every development folder, our default against BM25 alone, dense alone and RRF 1:1, in one table.
 
 Outcomes are kept per folder, configuration and question, so that an interrupted run goes on where it stopped;
-they are forgotten when the code that searches or the calibration changes.
+they are forgotten when the code that searches and answers or the calibration changes.
 """
 
 import argparse
 import asyncio
-import hashlib
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from threadpoolctl import threadpool_limits
 
-import askbook.retrieval
 import corruption
 import evaluation_page
 from askbook.config import Settings, load_settings
 from askbook.evaluation.configurations import DEFAULT, WHOLE_DOCUMENTS
 from askbook.evaluation.corpus import cache_beside
 from askbook.evaluation.datasets import Dataset, find_corpus, load_dataset
-from askbook.evaluation.run import Asked, Evaluated, Indexed, Request, evaluate
+from askbook.evaluation.remembering import Remembered
+from askbook.evaluation.request import Request
+from askbook.evaluation.run import Asked, Evaluated, Indexed, evaluate
 from folders import DATA, REPOSITORY, SAMPLE_BOOK, Kind, folders, refusal_sets
+from kept import state_of_answers
 from publishing import commit
 
 SAMPLE = 300
 ANSWERED = 40
 FOREIGN = 100
 ALTERED = 60
+TIMED = 30
+"""Questions of a set that are asked alone, to tell how long a search takes; the others go several at once."""
 CONFIGURATIONS = (DEFAULT, "sparse", "dense", "rrf11")
 KNOWN_ANSWERS = ("ir_scifact_train", "ir_cranfield")
 
@@ -49,7 +53,9 @@ def main() -> None:
     options = _options()
     settings = load_settings(data_dir=options.data_dir)
     started = time.perf_counter()
-    results, skipped = asyncio.run(_run(settings, options))
+    # Threads of BLAS wait for each other by spinning, and take the cores from the models for matrices this small.
+    with threadpool_limits(1):
+        results, skipped = asyncio.run(_run(settings, options))
     corrupted = [] if options.only else asyncio.run(_corrupted(options.data))
     minutes = (time.perf_counter() - started) / 60
     header = evaluation_page.Header(
@@ -70,7 +76,11 @@ async def _run(
     skipped: dict[str, str] = {}
     results: list[tuple[Kind | None, Evaluated]] = []
     jobs = list(
-        _jobs(options, skipped, cache_beside(settings.storage.data_dir) / "outcomes" / _state())
+        _jobs(
+            options,
+            skipped,
+            cache_beside(settings.storage.data_dir) / "outcomes" / state_of_answers(),
+        )
     )
     columns = (
         TextColumn("{task.description}"),
@@ -78,17 +88,18 @@ async def _run(
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
+    # Sets over the same book share questions: what was judged in one need not be judged again in another.
+    remembered = Remembered()
     with Progress(*columns, console=Console(stderr=True)) as bar:
         whole = bar.add_task("Folders", total=len(jobs))
         for job in jobs:
             task = bar.add_task(job.dataset.name, total=None)
-            async for event in evaluate(settings, job.dataset, job.request):
+            async for event in evaluate(settings, job.dataset, job.request, remembered=remembered):
                 match event:
                     case Indexed(done, total):
                         bar.update(task, completed=done, total=total or None)
-                    case Asked(name, done, total):
-                        text = f"{job.dataset.name} · {name}"
-                        bar.update(task, description=text, completed=done, total=total)
+                    case Asked(done, total):
+                        bar.update(task, completed=done, total=total)
                     case Evaluated():
                         results.append((job.kind, event))
             bar.remove_task(task)
@@ -118,10 +129,11 @@ def _jobs(options: argparse.Namespace, skipped: dict[str, str], kept: Path) -> I
             answer_limit=None if options.full else ANSWERED,
             quoting=True,
             outcomes=kept / folder.name,
+            timed=TIMED,
         )
         dataset = load_dataset(folder)
         if not dataset.questions[0].answers and dataset.questions[0].answerable is None:
-            request = Request(("retrieval",), CONFIGURATIONS, limit, outcomes=request.outcomes)
+            request = replace(request, sections=("retrieval",))
         yield Job(dataset, request)
         if folder.name in KNOWN_ANSWERS:
             # Known results are for all questions; ranking whole documents takes seconds.
@@ -136,7 +148,10 @@ def _jobs(options: argparse.Namespace, skipped: dict[str, str], kept: Path) -> I
     if SAMPLE_BOOK.is_dir() and (not wanted or SAMPLE_BOOK.name in wanted):
         dataset = load_dataset(SAMPLE_BOOK)
         request = Request(
-            configurations=CONFIGURATIONS, quoting=True, outcomes=kept / SAMPLE_BOOK.name
+            configurations=CONFIGURATIONS,
+            quoting=True,
+            outcomes=kept / SAMPLE_BOOK.name,
+            timed=TIMED,
         )
         yield Job(Dataset(SAMPLE_BOOK.name, dataset.questions, find_corpus(SAMPLE_BOOK)), request)
 
@@ -145,22 +160,8 @@ def _refusal_job(name: str, kind: Kind, dataset: Dataset, full: bool, kept: Path
     from folders import balanced
 
     questions = dataset.questions if full else balanced(dataset.questions, FOREIGN, seed=7)
-    request = Request(("refusal",), (DEFAULT,), outcomes=kept / name.replace(" ", "_"))
+    request = Request(("refusal",), (DEFAULT,), outcomes=kept / name.replace(" ", "_"), timed=TIMED)
     return Job(Dataset(name, questions, dataset.corpus), request, kind)
-
-
-def _state() -> str:
-    """Names the code and data that outcomes depend on."""
-    digest = hashlib.sha256()
-    package = Path(askbook.retrieval.__file__).parent
-    files = [
-        *package.glob("*.py"),
-        *package.glob("*.json"),
-        *package.parent.glob("ingestion/**/*.py"),
-    ]
-    for path in sorted([*files, *package.parent.glob("agent/*.py")]):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 def _options() -> argparse.Namespace:

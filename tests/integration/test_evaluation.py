@@ -2,17 +2,22 @@
 
 import json
 import sqlite3
-from contextlib import closing
+from collections.abc import Sequence
+from contextlib import aclosing, closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from askbook.cli import evaluate as command
 from askbook.cli.main import app, main
-from askbook.config import load_settings
+from askbook.config import Settings, load_settings
 from askbook.evaluation.configurations import WHOLE_DOCUMENTS
-from askbook.evaluation.datasets import load_dataset
-from askbook.evaluation.run import Evaluated, Indexed, Request, evaluate
+from askbook.evaluation.datasets import Dataset, load_dataset
+from askbook.evaluation.remembering import Remembered
+from askbook.evaluation.request import Request
+from askbook.evaluation.run import Asked, Evaluated, Indexed, evaluate
+from askbook.retrieval.judging import BuiltinJudge, Judge, Judgement
 from askbook.storage.engine import DATABASE_FILE
 
 if not any(each.name == "eval" for each in app.registered_commands):
@@ -146,3 +151,77 @@ async def test_outcomes_are_kept_and_the_index_is_not_built_twice(
     assert len((kept / "sparse.jsonl").read_text(encoding="utf-8").splitlines()) == len(lines)
     ends = [event for event in (*first, *second) if isinstance(event, Evaluated)]
     assert ends[0].summaries["sparse"]["retrieval"] == ends[1].summaries["sparse"]["retrieval"]
+
+
+async def test_several_at_once_find_what_each_finds_alone(folder: Path, tmp_path: Path) -> None:
+    settings, dataset = load_settings(data_dir=tmp_path / "data"), load_dataset(folder)
+    ways = ("hybrid", "sparse")
+    alone = await ended(settings, dataset, Request(configurations=ways))
+    together = await ended(settings, dataset, Request(configurations=ways, timed=1))
+    for way in ways:
+        times = [outcome.latency_ms is not None for outcome in alone.outcomes[way]]
+        assert times == [True] * len(QUESTIONS)
+        for one, other in zip(alone.outcomes[way], together.outcomes[way], strict=True):
+            assert replace(one, latency_ms=None) == replace(other, latency_ms=None)
+    timed = {way: [o for o in together.outcomes[way] if o.latency_ms is not None] for way in ways}
+    assert [len(each) for each in timed.values()] == [1, 0], "one is timed, as a reader searches"
+    assert together.summaries["hybrid"]["latency_ms"]["p50"] > 0
+
+
+async def test_sets_that_share_questions_share_what_was_judged(
+    folder: Path, tmp_path: Path
+) -> None:
+    class CountingJudge(BuiltinJudge):
+        read = 0
+
+        async def judge(self, question: str, passages: Sequence[str]) -> list[Judgement]:
+            CountingJudge.read += len(passages)
+            return await super().judge(question, passages)
+
+    settings, dataset = load_settings(data_dir=tmp_path / "data"), load_dataset(folder)
+    remembered, untimed = Remembered(), Request(timed=0)
+    first = await ended(settings, dataset, untimed, CountingJudge(), remembered)
+    read = CountingJudge.read
+    assert read > 0
+    again = await ended(settings, dataset, untimed, CountingJudge(), remembered)
+    assert read == CountingJudge.read
+    assert again.outcomes == first.outcomes
+    await ended(settings, dataset, Request(("retrieval",), timed=1), CountingJudge(), remembered)
+    assert CountingJudge.read > read, "what is timed is searched as if for the first time"
+
+
+async def test_an_interrupted_run_goes_on_without_asking_anything_twice(
+    folder: Path, tmp_path: Path
+) -> None:
+    settings, dataset = load_settings(data_dir=tmp_path / "data"), load_dataset(folder)
+    request = Request(("retrieval",), ("sparse", "dense"), outcomes=tmp_path / "kept", timed=1)
+    async with aclosing(evaluate(settings, dataset, request)) as events:
+        async for event in events:
+            if isinstance(event, Asked) and event.done == 3:
+                break
+    assert 3 <= sum(map(len, kept_by(tmp_path / "kept").values())) < 2 * len(QUESTIONS)
+    end = await ended(settings, dataset, request)
+    asked = {way: [outcome.qid for outcome in found] for way, found in end.outcomes.items()}
+    assert asked == {way: ["1", "2", "3", "4"] for way in ("sparse", "dense")}
+    assert {way: sorted(qids) for way, qids in kept_by(tmp_path / "kept").items()} == asked
+
+
+async def ended(
+    settings: Settings,
+    dataset: Dataset,
+    request: Request,
+    judge: Judge | None = None,
+    remembered: Remembered | None = None,
+) -> Evaluated:
+    events = evaluate(settings, dataset, request, judge=judge, remembered=remembered)
+    *_, end = [event async for event in events]
+    assert isinstance(end, Evaluated)
+    return end
+
+
+def kept_by(folder: Path) -> dict[str, list[str]]:
+    """The ids of the questions that each configuration's file holds."""
+    return {
+        file.stem: [json.loads(line)["qid"] for line in file.read_text("utf-8").splitlines()]
+        for file in folder.glob("*.jsonl")
+    }

@@ -11,7 +11,8 @@ from askbook.errors import InvalidInput
 if TYPE_CHECKING:
     from askbook.config import Settings
     from askbook.evaluation.datasets import Dataset
-    from askbook.evaluation.run import Evaluated, Request
+    from askbook.evaluation.request import Request
+    from askbook.evaluation.run import Evaluated
 
 
 def register(app: typer.Typer) -> None:
@@ -62,7 +63,7 @@ def evaluate(
     from askbook.evaluation.configurations import DEFAULT
     from askbook.evaluation.datasets import Dataset, find_corpus, load_dataset
     from askbook.evaluation.report import as_html, as_lines
-    from askbook.evaluation.run import SECTIONS, Request
+    from askbook.evaluation.request import SECTIONS, Request
     from askbook.evaluation.summary import shortfalls
 
     limits = _limits(fail_under or [])
@@ -134,8 +135,8 @@ async def _evaluate(settings: "Settings", dataset: "Dataset", request: "Request"
             match event:
                 case Indexed(done, total):
                     bar.update(task, completed=done, total=total or None)
-                case Asked(name, done, total):
-                    bar.update(task, description=f"Asking ({name})", completed=done, total=total)
+                case Asked(done, total):
+                    bar.update(task, description="Asking", completed=done, total=total)
                 case Evaluated():
                     evaluated = event
     if evaluated is None:

@@ -13,6 +13,7 @@ from askbook.evaluation.configurations import CONFIGURATIONS, DEFAULT, Configura
 from askbook.evaluation.corpus import BOOK_ID, Corpus
 from askbook.evaluation.datasets import Question
 from askbook.evaluation.metrics import Span
+from askbook.evaluation.remembering import Remembered
 from askbook.retrieval.calibration import calibration_for, features_of
 from askbook.retrieval.confidence import assess
 from askbook.retrieval.context import RetrievalContext
@@ -33,7 +34,8 @@ class Outcome:
     spans: list[Span]
     confidence: float
     answered: bool
-    latency_ms: float
+    latency_ms: float | None
+    """What the search took; None where it was not made alone."""
     top_score: float = 0.0
     answer: AnswerOutcome | None = None
     notes: list[str] = field(default_factory=list[str])
@@ -55,10 +57,19 @@ class Outcome:
 class Asker:
     """Puts questions to one indexed corpus."""
 
-    def __init__(self, askbook: Askbook, corpus: Corpus, *, quoting: bool = False) -> None:
+    def __init__(
+        self,
+        askbook: Askbook,
+        corpus: Corpus,
+        *,
+        quoting: bool = False,
+        remembered: Remembered | None = None,
+    ) -> None:
         self._askbook = askbook
         self._corpus = corpus
-        self._searchers = Searchers(askbook)
+        remembered = remembered or Remembered()
+        self._searchers = Searchers(askbook, remembered)
+        self._afresh = Searchers(askbook, remembered, afresh=True)
         fingerprint = str(askbook.embedder.fingerprint)
         self._calibration = partial(calibration_for, fingerprint=fingerprint)
         self._turns = ChatTurns(
@@ -70,17 +81,26 @@ class Asker:
         )
 
     async def ask(
-        self, question: Question, chosen: Configuration, *, with_answer: bool = False
+        self,
+        question: Question,
+        chosen: Configuration,
+        *,
+        with_answer: bool = False,
+        timed: bool = True,
     ) -> Outcome:
-        """One search as a reader would make it, then on until enough documents are ranked."""
+        """One search as a reader would make it, then on until enough documents are ranked.
+
+        A timed one recalls nothing; whoever asks for it asks nothing else meanwhile.
+        """
         text, history = question.text, said_before(question)
         notes: list[str] = []
         if len(text) > MAX_QUESTION:
             notes.append(f"cut to {MAX_QUESTION} characters")
             text = text[:MAX_QUESTION]
+        searchers = self._afresh if timed else self._searchers
+        query = self._query(text, chosen, self._askbook.settings.retrieval.top_k)
         started = time.perf_counter()
-        top_k = self._askbook.settings.retrieval.top_k
-        context = await self.search(text, chosen, top_k, history)
+        context = await searchers.of(chosen).search(query, history)
         latency = (time.perf_counter() - started) * 1000
         confidence, calibration = self._askbook.settings.confidence, self._calibration(context)
         metrics = assess(context, confidence, calibration)
@@ -92,7 +112,7 @@ class Asker:
             spans=[self._span(context, i) for i in range(len(context.results))],
             confidence=metrics.confidence,
             answered=metrics.should_answer,
-            latency_ms=latency,
+            latency_ms=latency if timed else None,
             top_score=max(context.scores, default=0.0),
             answer=await self._answer(question, text, history, context) if with_answer else None,
             notes=notes,

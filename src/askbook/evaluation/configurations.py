@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from askbook.bootstrap import Askbook
 from askbook.errors import InvalidInput
-from askbook.evaluation.remembering import RememberingEmbedder, RememberingJudge
+from askbook.evaluation.remembering import Remembered, RememberingEmbedder, RememberingJudge
 from askbook.retrieval.query import SearchMode
 from askbook.retrieval.search import Searcher, SearchWeights
 
@@ -45,12 +45,16 @@ def configuration(name: str) -> Configuration:
 
 
 class Searchers:
-    """One searcher per configuration over one index; nothing is embedded or judged twice for a question."""
+    """One searcher per configuration over one index; nothing is embedded or judged twice for a question, unless
+    the searches are to be made `afresh`, as a reader's are."""
 
-    def __init__(self, askbook: Askbook) -> None:
+    def __init__(
+        self, askbook: Askbook, remembered: Remembered | None = None, *, afresh: bool = False
+    ) -> None:
         self._askbook = askbook
-        self.embedder = RememberingEmbedder(askbook.embedder)
-        self.judge = None if askbook.judge is None else RememberingJudge(askbook.judge)
+        remembered, judge = remembered or Remembered(), askbook.judge
+        self._embedder = RememberingEmbedder(askbook.embedder, remembered, afresh=afresh)
+        self.judge = None if judge is None else RememberingJudge(judge, remembered, afresh=afresh)
         self._made: dict[str, Searcher] = {}
 
     def of(self, chosen: Configuration) -> Searcher:
@@ -59,7 +63,7 @@ class Searchers:
             self._made[chosen.name] = Searcher(
                 self._askbook.library,
                 self._askbook.index,
-                self.embedder,
+                self._embedder,
                 self.judge if chosen.judged else None,
                 chosen.weights or SearchWeights(settings.dense_weight, settings.sparse_weight),
                 calibrations=self._askbook.calibrations,

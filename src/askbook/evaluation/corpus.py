@@ -7,11 +7,12 @@ changed since, the lessons are read again; texts that stayed the same keep their
 import hashlib
 import json
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from askbook.book import IngestionMode
 from askbook.bootstrap import Askbook
+from askbook.config import Settings
 from askbook.evaluation.datasets import Passage, read_passages
 from askbook.ingestion import readers, splitting
 from askbook.ingestion.jobs import Progress
@@ -65,6 +66,16 @@ def prepare_corpus(source: Path, cache: Path, embedder: str) -> Corpus:
         for file, doc_id, offset in json.loads(listing.read_text(encoding="utf-8"))
     }
     return Corpus(folder, data_dir, content, places)
+
+
+def settings_of(corpus: Corpus, settings: Settings) -> Settings:
+    """The settings with the corpus's own data directory; servers that hold a user's books are left alone."""
+    place = {"data_dir": corpus.data_dir, "database_url": None}
+    return replace(
+        settings,
+        storage=settings.storage.model_copy(update=place),
+        index=settings.index.model_copy(update={"qdrant_url": None}),
+    )
 
 
 async def index_corpus(askbook: Askbook, corpus: Corpus) -> AsyncIterator[Progress]:

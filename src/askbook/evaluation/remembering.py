@@ -1,5 +1,6 @@
-"""An embedder and a judge that remember: one question is searched several times, but paid for once."""
+"""An embedder and a judge that remember: one question is searched many times in a run, but paid for once."""
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Generic, TypeVar
@@ -10,22 +11,35 @@ from askbook.retrieval.judging import Judge, Judgement
 
 K = TypeVar("K")
 V = TypeVar("V")
-KEPT = 20_000
+KEPT = 100_000
+"""More than a run over all development folders embeds and judges; some 40 MB of judgements."""
+
+
+class Remembered:
+    """What one embedder and one judge made of questions so far; whoever asks them again may share it."""
+
+    def __init__(self) -> None:
+        self.vectors = _Recent[str, Vector]()
+        self.judgements = _Recent[tuple[str, bytes], Judgement]()
 
 
 class RememberingEmbedder:
-    """An `Embedder` that keeps the vectors of recent questions."""
+    """An `Embedder` that keeps the vectors of questions. One that works afresh recalls none, for those who take
+    its time."""
 
-    def __init__(self, inner: Embedder) -> None:
+    def __init__(
+        self, inner: Embedder, remembered: Remembered | None = None, *, afresh: bool = False
+    ) -> None:
         self._inner = inner
-        self._known = _Recent[str, Vector]()
+        self._known = (remembered or Remembered()).vectors
+        self._afresh = afresh
 
     @property
     def fingerprint(self) -> Fingerprint:
         return self._inner.fingerprint
 
     async def embed_query(self, text: str) -> Vector:
-        vector = self._known.get(text)
+        vector = None if self._afresh else self._known.get(text)
         if vector is None:
             vector = await self._inner.embed_query(text)
             self._known.put(text, vector)
@@ -42,28 +56,31 @@ class RememberingEmbedder:
 
 
 class RememberingJudge:
-    """A `Judge` that keeps recent judgements."""
+    """A `Judge` that keeps its judgements. One that works afresh recalls none, for those who take its time."""
 
-    def __init__(self, inner: Judge) -> None:
+    def __init__(
+        self, inner: Judge, remembered: Remembered | None = None, *, afresh: bool = False
+    ) -> None:
         self._inner = inner
-        self._known = _Recent[tuple[str, str], Judgement]()
+        self._known = (remembered or Remembered()).judgements
+        self._afresh = afresh
 
     async def judge(self, question: str, passages: Sequence[str]) -> list[Judgement]:
-        fresh = [p for p in dict.fromkeys(passages) if self._known.get((question, p)) is None]
-        judged = await self._inner.judge(question, fresh)
-        answers = dict(zip(fresh, judged, strict=True))
-        for passage, judgement in answers.items():
-            self._known.put((question, passage), judgement)
-        return [answers.get(p) or self._recalled(question, p) for p in passages]
+        # Passages are long and many: their digests are kept in their place.
+        keys = {p: (question, hashlib.sha256(p.encode()).digest()) for p in passages}
+        judged = {} if self._afresh else self._recalled(keys)
+        fresh = [p for p in keys if p not in judged]
+        for passage, judgement in zip(fresh, await self._inner.judge(question, fresh), strict=True):
+            judged[passage] = judgement
+            self._known.put(keys[passage], judgement)
+        return [judged[p] for p in passages]
 
     async def close(self) -> None:
         await self._inner.close()
 
-    def _recalled(self, question: str, passage: str) -> Judgement:
-        judgement = self._known.get((question, passage))
-        if judgement is None:
-            raise LookupError("More passages were judged at once than are kept.")
-        return judgement
+    def _recalled(self, keys: dict[str, tuple[str, bytes]]) -> dict[str, Judgement]:
+        known = {passage: self._known.get(key) for passage, key in keys.items()}
+        return {passage: each for passage, each in known.items() if each is not None}
 
 
 class _Recent(Generic[K, V]):

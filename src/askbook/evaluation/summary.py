@@ -129,7 +129,7 @@ def _answer_means(answers: Sequence[AnswerOutcome]) -> Numbers:
 
 
 def latency_numbers(pairs: Pairs) -> Numbers:
-    times = [o.latency_ms for _, o in pairs]
+    times = [o.latency_ms for _, o in pairs if o.latency_ms is not None]
     return {"p50": percentile(times, 50), "p95": percentile(times, 95)}
 
 

@@ -307,12 +307,13 @@ def _standardised(values: Sequence[float]) -> list[float]:
 
 
 def _diversity(vectors: Sequence[Vector]) -> float:
-    """1 − the mean pairwise cosine; 0 without a pair."""
-    if len(vectors) < 2:
+    """1 − the mean pairwise cosine; 0 without a pair. Of unit vectors, their sum tells it."""
+    count = len(vectors)
+    if count < 2:
         return 0.0
-    matrix = np.stack(vectors)
-    cosines = (matrix @ matrix.T)[np.triu_indices(len(vectors), k=1)]
-    return float(min(1.0, max(0.0, 1.0 - cosines.mean())))
+    whole = np.sum(vectors, axis=0, dtype=np.float64)
+    mean = (float(whole @ whole) - count) / (count * (count - 1))
+    return min(1.0, max(0.0, 1.0 - mean))
 
 
 def _agreement(hits: Hits) -> float:
