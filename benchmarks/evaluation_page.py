@@ -381,7 +381,14 @@ _SHORTFALL = [
 
 
 def _latency(results: Sequence[Result]) -> list[str]:
-    lines = ["## Time of one search, judged (ms)", "", "| folder | p50 | p95 |", "|---|---|---|"]
+    lines = [
+        "## Time of one search, judged (ms)",
+        "",
+        "Over thirty questions of each set, asked alone.",
+        "",
+        "| folder | p50 | p95 |",
+        "|---|---|---|",
+    ]
     for _, e in results:
         times = e.summaries[DEFAULT]["latency_ms"]
         lines.append(f"| {e.dataset} | {times['p50']:.0f} | {times['p95']:.0f} |")

@@ -311,7 +311,7 @@ def _diversity(vectors: Sequence[Vector]) -> float:
     count = len(vectors)
     if count < 2:
         return 0.0
-    whole = np.sum(vectors, axis=0, dtype=np.float64)
+    whole = np.stack(vectors).sum(axis=0, dtype=np.float64)
     mean = (float(whole @ whole) - count) / (count * (count - 1))
     return min(1.0, max(0.0, 1.0 - mean))
 
