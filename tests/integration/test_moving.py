@@ -2,9 +2,10 @@
 
 import multiprocessing
 import os
+import shutil
 import signal
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -104,6 +105,14 @@ async def moved(settings: Settings, *, until: str | None = None) -> MovePlan:
         return plan
 
 
+async def disturbed(settings: Settings, part: str, mishap: Callable[[], Awaitable[None]]) -> None:
+    """Move, with a mishap after each step of a part."""
+    async with open_move(settings) as move:
+        async for step in move.run(await move.plan()):
+            if step.part == part:
+                await mishap()
+
+
 async def here(settings: Settings) -> dict[str, list[dict[str, Any]]]:
     engine = await open_engine(settings.storage.data_dir)
     try:
@@ -169,18 +178,16 @@ async def test_readers_notice_nothing(
                 told.append([(r.chunk.id, round(r.score, 5)) for r in context.results])
                 answer = await askbook.ask(question, scope)
                 told.append((answer.answer, [c.url for c in answer.citations]))
-            thread = await askbook.conversations.thread(lived_in.session)
-            told.append((thread.messages, thread.turn_count))
+            told.append(await askbook.conversations.history(lived_in.session))
             told.append(
                 [(v.comment, v.answer) for v in (await askbook.list_feedback("gardens")).votes]
             )
-            told.append((await askbook.keys.verify(lived_in.key)).books)
-            clusters = (await askbook.list_gaps("gardens")).clusters
-            assert FOREIGN in str(clusters)
-            told.append(str(clusters))
+            told.append(await askbook.keys.authenticate(lived_in.key))
+            told.append([each.question for each in (await askbook.list_gaps("gardens")).clusters])
             return told
 
     before = await asked(embedded)
+    assert before[-1] == [FOREIGN]
     await moved(served)
     # Another machine, with a data directory of its own.
     elsewhere = replace(
@@ -309,17 +316,19 @@ async def test_an_interrupted_move_shows_nothing_and_is_continued(
 
 
 async def test_what_changed_in_between_is_moved_as_it_is_now(
-    lived_in: Lived, embedded: Settings, served: Settings, target: AsyncEngine, tmp_path: Path
+    lived_in: Lived,
+    two_books: Path,
+    embedded: Settings,
+    served: Settings,
+    target: AsyncEngine,
+    tmp_path: Path,
 ) -> None:
     await moved(served, until="points")
     async with Askbook(embedded) as askbook:
         await askbook.conversations.delete(lived_in.session)
-        [folder] = [b.folder for b in await askbook.library.books() if b.book.book_id == "gardens"]
-        edited = tmp_path / "gardens"
-        edited.mkdir()
-        lesson = next(Path(folder).rglob("*watering.md"))
-        (edited / "watering.md").write_text(lesson.read_text() + "\nNever at noon.\n")
-        async for _ in askbook.ingest(edited, "gardens"):
+        edited = Path(shutil.copytree(two_books.parent / "sources/gardens", tmp_path / "gardens"))
+        next(edited.rglob("*watering.md")).write_text("# Watering\n\nNever at noon.\n")
+        async for _ in askbook.ingest(edited):
             pass
         await askbook.delete_book("engines")
     assert (await moved(served)).resumed
@@ -371,16 +380,13 @@ async def test_a_move_takes_the_steps_the_kills_are_drawn_from(
 async def test_a_difference_at_the_end_is_an_error(
     embedded: Settings, served: Settings, target: AsyncEngine
 ) -> None:
-    async with open_move(served) as move:
-        plan = await move.plan()
-        with pytest.raises(ValidationFailed, match="table lessons 4 rows are here and 3 there"):
-            async for step in move.run(plan):
-                if step.part == "vectors":
-                    async with target.begin() as connection:
-                        one = select(lessons.c.source_file).limit(1).scalar_subquery()
-                        await connection.execute(
-                            delete(lessons).where(lessons.c.source_file == one)
-                        )
+    async def lose_a_lesson() -> None:
+        async with target.begin() as connection:
+            one = select(lessons.c.source_file).limit(1).scalar_subquery()
+            await connection.execute(delete(lessons).where(lessons.c.source_file == one))
+
+    with pytest.raises(ValidationFailed, match="table lessons 4 rows are here and 3 there"):
+        await disturbed(served, "vectors", lose_a_lesson)
     assert await Library(target).books() == []
     await moved(served)
     await check_moved(embedded, served, target)
@@ -389,14 +395,13 @@ async def test_a_difference_at_the_end_is_an_error(
 async def test_a_missing_point_at_the_end_is_an_error(
     embedded: Settings, served: Settings, target: AsyncEngine, qdrant: QdrantServer
 ) -> None:
-    async with open_move(served) as move:
-        plan = await move.plan()
-        with pytest.raises(ValidationFailed, match="1 of them are missing or differ"):
-            async for step in move.run(plan):
-                if step.part == "points":
-                    index = make_index(served, make_embedder(served).fingerprint)
-                    await index.delete(list(await points(served, "engines"))[:1])
-                    await index.close()
+    async def lose_a_point() -> None:
+        index = make_index(served, make_embedder(served).fingerprint)
+        await index.delete(list(await points(served, "engines"))[:1])
+        await index.close()
+
+    with pytest.raises(ValidationFailed, match="1 of them are missing or differ"):
+        await disturbed(served, "points", lose_a_point)
     assert await Library(target).books() == []
     await moved(served)
     await check_moved(embedded, served, target)
@@ -529,7 +534,13 @@ async def test_a_data_directory_that_is_not_there_is_not_made(
 
 @pytest.mark.parametrize(
     "address",
-    ["sqlite:///x.db", "mysql://u:s3cret@h/d", "postgresql://u:s3/cret@h/d", "u:s3cret@h", "x y"],
+    [
+        "sqlite:///x.db",
+        "mysql://u:s3cret@h/d",
+        "postgresql://u:s3cret@h:port/d",
+        "u:s3cret@h",
+        "x y",
+    ],
 )
 async def test_another_kind_of_address_is_refused_without_its_password(
     embedded: Settings, address: str

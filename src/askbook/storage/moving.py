@@ -208,12 +208,22 @@ async def chunk_pages(engine: AsyncEngine, book_id: str) -> AsyncIterator[dict[s
 async def _pages(
     engine: AsyncEngine, table: Table, *conditions: ColumnElement[bool]
 ) -> AsyncIterator[list[dict[str, Any]]]:
-    """The rows of a table in the order of their keys, as PostgreSQL takes them."""
-    query = select(table).where(*conditions).order_by(*table.primary_key)
-    async with engine.connect() as connection:
-        result = await connection.stream(query, execution_options={"yield_per": PAGE})
-        async for page in result.mappings().partitions(PAGE):
-            yield [_row(row) for row in page]
+    """The rows of a table in the order of their keys, as PostgreSQL takes them.
+
+    Each page is a statement of its own: no connection is held while another database is written.
+    """
+    key = tuple(table.primary_key)
+    types = [column.type for column in key]
+    query = select(table).where(*conditions).order_by(*key).limit(PAGE)
+    following = query
+    while True:
+        async with engine.connect() as connection:
+            rows = (await connection.execute(following)).mappings().all()
+        if not rows:
+            return
+        yield [_row(row) for row in rows]
+        last = tuple_(*(rows[-1][column.name] for column in key), types=types)
+        following = query.where(tuple_(*key) > last)
 
 
 def _row(row: RowMapping) -> dict[str, Any]:
