@@ -48,7 +48,7 @@ from qdrant_server import QdrantServer
 from two_books import QUESTIONS
 
 BOOKS = ("engines", "gardens")
-CRASHES = int(os.environ.get("ASKBOOK_TEST_CRASHES", "6"))
+CRASHES = int(os.environ.get("ASKBOOK_TEST_CRASHES", "4"))
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,12 @@ async def check_moved(embedded: Settings, served: Settings, target: AsyncEngine)
         for chunk_id, point in before.items():
             assert after[chunk_id].payload == point.payload
             assert after[chunk_id].terms == point.terms
-            np.testing.assert_allclose(after[chunk_id].vector, point.vector, atol=1e-6)
+            assert np.array_equal(bits(after[chunk_id]), bits(point))
+
+
+def bits(point: StoredPoint) -> Any:
+    assert point.vector is not None
+    return point.vector.view(np.uint32)
 
 
 async def without_tables(target: AsyncEngine) -> bool:
@@ -228,12 +233,19 @@ async def test_an_index_that_is_on_the_server_already_stays(
     async with Askbook(before) as askbook:
         async for _ in askbook.ingest(two_books.parent / "sources" / "gardens"):
             pass
-    seen = len(qdrant.seen)
     after = load_settings(
         data_dir=tmp_path / "data", judge=False, qdrant_url=qdrant.url, database_url=database_url
     )
-    assert (await moved(after)).index == "server"
-    assert len(qdrant.seen) == seen
+    wrong = replace(
+        after, index=after.index.model_copy(update={"qdrant_collection_name": "another"})
+    )
+    with pytest.raises(ValidationFailed, match="'another' has 0 points of it"):
+        await moved(wrong)
+    seen = len(qdrant.seen)
+    plan = await moved(after)
+    assert (plan.index, "points" in plan.counts) == ("server", False)
+    assert {request.method for request in qdrant.seen[seen:]} <= {"GET", "POST"}
+    assert not [path for path in qdrant.paths()[seen:] if path.endswith(("delete", "batch"))]
     async with Askbook(after) as askbook:
         assert all(audit.sound for audit in await askbook.audit())
 
@@ -305,7 +317,7 @@ async def test_other_books_are_left_alone(
 # --- Interrupted ---
 
 
-@pytest.mark.parametrize("part", ["chunks", "vectors", "feedback", "ingestion_jobs", "points"])
+@pytest.mark.parametrize("part", ["chunks", "points"])
 async def test_an_interrupted_move_shows_nothing_and_is_continued(
     embedded: Settings, served: Settings, target: AsyncEngine, part: str
 ) -> None:
@@ -359,8 +371,9 @@ async def test_kill_at_any_moment(
 ) -> None:
     """Two kills at moments drawn from a whole move, of which the second hits the continuation."""
     random = Random(seed)
-    for _ in range(2):
-        assert run_child(served, random.randint(5, 110), tmp_path / "told") == -signal.SIGKILL
+    for latest in (135, 100):
+        last = random.randint(5, latest)
+        assert run_child(served, last, tmp_path / "told") == -signal.SIGKILL
         async with target.connect() as connection:
             query = select(func.count()).select_from(books)
             shown = not await without_tables(target) and (await connection.execute(query)).scalar()
@@ -374,7 +387,7 @@ async def test_a_move_takes_the_steps_the_kills_are_drawn_from(
     served: Settings, tmp_path: Path
 ) -> None:
     assert run_child(served, None, tmp_path / "told") == 0
-    assert int((tmp_path / "told").read_text()) in range(115, 250)
+    assert int((tmp_path / "told").read_text()) in range(140, 200)
 
 
 async def test_a_difference_at_the_end_is_an_error(

@@ -31,6 +31,7 @@ from askbook.errors import (
     InvalidInput,
     NotFound,
     ServiceUnavailable,
+    ValidationFailed,
 )
 from askbook.index import ChunkIndex
 from askbook.ingestion.copying import PointCopy
@@ -87,20 +88,34 @@ async def open_move(settings: Settings) -> AsyncGenerator["Move"]:
         target = _target(url)
         stack.push_async_callback(target.dispose)
         index = None
-        if settings.index.qdrant_url is not None and (folder / INDEX_FOLDER).exists():
+        if settings.index.qdrant_url is not None:
             embedder = make_embedder(settings)
             stack.push_async_callback(embedder.close)
-            index = _moving_index(settings, embedder.fingerprint)
-            stack.push_async_callback(index.former.close)
-            stack.push_async_callback(index.new.close)
+            index = _Indexes.of(settings, embedder.fingerprint)
+            stack.push_async_callback(index.close)
         yield Move(settings, source, target, index)
 
 
 @dataclass(frozen=True, slots=True)
-class _MovingIndex:
-    former: ChunkIndex
+class _Indexes:
+    """The index on the server, and the embedded one if the data directory has any."""
+
     new: "ServerIndex"
+    former: ChunkIndex | None
     fingerprint: str
+
+    @classmethod
+    def of(cls, settings: Settings, fingerprint: Fingerprint) -> "_Indexes":
+        former = None
+        if (settings.storage.data_dir / INDEX_FOLDER).exists():
+            here = replace(settings, index=settings.index.model_copy(update={"qdrant_url": None}))
+            former = make_index(here, fingerprint)
+        return cls(make_server_index(settings, fingerprint), former, str(fingerprint))
+
+    async def close(self) -> None:
+        await self.new.close()
+        if self.former is not None:
+            await self.former.close()
 
 
 class Move:
@@ -111,15 +126,18 @@ class Move:
         settings: Settings,
         source: AsyncEngine,
         target: AsyncEngine,
-        index: _MovingIndex | None,
+        index: _Indexes | None,
     ) -> None:
         self._settings = settings
         self._source = source
         self._target = target
         self._index = index
+        self._place: IndexPlace = "embedded"
+        if index is not None:
+            self._place = "server" if index.former is None else "moves"
         self._file = settings.storage.data_dir / MOVE_FILE
         self._move_id = _move_id(self._file)
-        self._rows = DatabaseMove(source, target, self._move_id, with_notes=index is None)
+        self._rows = DatabaseMove(source, target, self._move_id, with_notes=self._place != "moves")
 
     async def plan(self) -> MovePlan:
         """What would be moved; refuses what cannot be. Writes nothing."""
@@ -130,9 +148,10 @@ class Move:
         begun = await self._begun()
         if self._index is not None:
             self._check_embedder(self._index, {b.book.book_id: b.fingerprint for b in shelved})
-            await self._check_points(self._index.new, set(books) - (begun or set()))
+            await self._check_points(self._index, set(books), begun or frozenset())
+        if self._place == "moves":
             counts[POINTS] = counts["chunks"]
-        return MovePlan(books, counts, self._place(), resumed=begun is not None)
+        return MovePlan(books, counts, self._place, resumed=begun is not None)
 
     async def run(self, plan: MovePlan) -> AsyncIterator[MoveStep]:
         """Move everything of a plan, telling how far it is."""
@@ -144,28 +163,19 @@ class Move:
         if begun is not None:
             await self._rows.drop_surplus(begun)
         await self._rows.verify()
-        if self._index is not None:
-            async for done in self._copy_points(self._index, plan.books, begun):
-                yield MoveStep(POINTS, done)
+        if self._index is not None and self._index.former is not None:
+            points = PointCopy(
+                self._target, self._index.fingerprint, self._index.former, self._index.new
+            )
+            for gone in sorted((begun or frozenset()) - set(plan.books)):
+                await self._index.new.delete_book(gone)
+            for book_id in plan.books:
+                async for done in points.copy(book_id, resumed=begun is not None):
+                    yield MoveStep(POINTS, done)
+                await points.verify(book_id)
         await self._rows.end()
         yield MoveStep("books", len(plan.books))
         self._file.unlink()
-
-    async def _copy_points(
-        self, index: _MovingIndex, books: tuple[str, ...], begun: frozenset[str] | None
-    ) -> AsyncIterator[int]:
-        for gone in sorted((begun or frozenset()) - set(books)):
-            await index.new.delete_book(gone)
-        points = PointCopy(self._target, index.fingerprint, index.former, index.new)
-        for book_id in books:
-            async for done in points.copy(book_id, resumed=begun is not None):
-                yield done
-            await points.verify(book_id)
-
-    def _place(self) -> IndexPlace:
-        if self._index is not None:
-            return "moves"
-        return "embedded" if self._settings.index.qdrant_url is None else "server"
 
     async def _begun(self) -> frozenset[str] | None:
         try:
@@ -186,7 +196,7 @@ class Move:
                 {"job_id": job.job_id},
             )
 
-    def _check_embedder(self, index: _MovingIndex, fingerprints: dict[str, str]) -> None:
+    def _check_embedder(self, index: _Indexes, fingerprints: dict[str, str]) -> None:
         for book_id, found in fingerprints.items():
             if found != index.fingerprint:
                 raise EmbedderMismatch(
@@ -196,15 +206,23 @@ class Move:
                     "`askbook ingest PATH --mode recreate`, before it is moved.",
                 )
 
-    async def _check_points(self, new: "ServerIndex", books: set[str]) -> None:
-        """Points of these books in the collection are somebody else's: ours would replace them."""
-        if not await new.is_there():
-            return
+    async def _check_points(self, index: _Indexes, books: set[str], begun: frozenset[str]) -> None:
+        """An index that moves must find no points of its books; one that stays must have them all."""
+        there = await index.new.is_there()
+        library, name = Library(self._source), self._settings.index.qdrant_collection_name
         for book_id in sorted(books):
-            if points := await new.count(book_id):
+            points = await index.new.count(book_id) if there else 0
+            _, chunks = await library.totals(book_id)
+            if index.former is None and points != chunks:
+                raise ValidationFailed(
+                    f"Book {book_id!r} has {chunks} chunks, but the collection {name!r} has "
+                    f"{points} points of it, and the data directory has no index of its own.",
+                    "Check QDRANT_URL and QDRANT_COLLECTION_NAME, or mend it with "
+                    "`askbook audit --repair`, then migrate again.",
+                )
+            if index.former is not None and points and book_id not in begun:
                 raise Conflict(
-                    f"The collection {self._settings.index.qdrant_collection_name!r} has {points} "
-                    f"points of a book {book_id!r} already.",
+                    f"The collection {name!r} has {points} points of a book {book_id!r} already.",
                     "Set QDRANT_COLLECTION_NAME to another name, or remove that book there; "
                     "nothing was written.",
                     {"books": [book_id]},
@@ -236,16 +254,6 @@ def _target(url: str) -> AsyncEngine:
             f"PostgreSQL is to be used, but the package {error.name} is not installed.",
             "Install it with `pip install 'askbook[server]'`.",
         ) from error
-
-
-def _moving_index(settings: Settings, fingerprint: Fingerprint) -> _MovingIndex:
-    """The embedded index, and the one on the server."""
-    here = replace(settings, index=settings.index.model_copy(update={"qdrant_url": None}))
-    return _MovingIndex(
-        former=make_index(here, fingerprint),
-        new=make_server_index(settings, fingerprint),
-        fingerprint=str(fingerprint),
-    )
 
 
 def _move_id(file: Path) -> str:

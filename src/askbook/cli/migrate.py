@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from askbook.bootstrap.moving import MovePlan
     from askbook.config import Settings
 
-WORDS = {  # Every table that moves, as its rows are called.
-    "books": "books",
-    "lessons": "lessons",
-    "chunks": "chunks",
-    "points": "points of the index",
-    "vectors": "vectors",
-    "conversation_threads": "conversations",
-    "archived_messages": "older messages",
-    "feedback": "votes",
-    "gaps": "gaps",
-    "calibrations": "calibrations",
-    "api_keys": "keys",
-    "ingestion_jobs": "ingestion jobs",
-    "dirty_points": "notes on the index",
+WORDS = {  # Every table that moves, and what one of its rows is called.
+    "books": "book",
+    "lessons": "lesson",
+    "chunks": "chunk",
+    "points": "point",
+    "vectors": "vector",
+    "conversation_threads": "conversation",
+    "archived_messages": "older message",
+    "feedback": "vote",
+    "gaps": "gap",
+    "calibrations": "calibration",
+    "api_keys": "key",
+    "ingestion_jobs": "ingestion job",
+    "dirty_points": "index note",
 }
 
 
@@ -87,7 +87,8 @@ async def _migrate(settings: "Settings", dry_run: bool) -> "MovePlan":
             return plan
         with _bar() as bar:
             tasks = {
-                part: bar.add_task(WORDS[part], total=total) for part, total in plan.counts.items()
+                part: bar.add_task(f"{WORDS[part]}s", total=total)
+                for part, total in plan.counts.items()
             }
             async for step in move.run(plan):
                 bar.advance(tasks[step.part], step.done)
@@ -123,7 +124,11 @@ def _to_json(settings: "Settings", plan: "MovePlan", dry_run: bool) -> dict[str,
 
 
 def _show(settings: "Settings", plan: "MovePlan", dry_run: bool) -> None:
-    counted = [f"{n} {word}" for part, word in WORDS.items() if (n := plan.counts.get(part))]
+    counted = [
+        f"{n} {word}{'' if n == 1 else 's'}"
+        for part, word in WORDS.items()
+        if (n := plan.counts.get(part))
+    ]
     typer.echo(f"{'Would move' if dry_run else 'Moved'}: {', '.join(counted) or 'nothing'}.")
     if plan.resumed:
         note("An interrupted migration " + ("would be continued." if dry_run else "was continued."))
