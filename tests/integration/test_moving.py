@@ -327,6 +327,19 @@ async def test_an_interrupted_move_shows_nothing_and_is_continued(
     await check_moved(embedded, served, target)
 
 
+async def test_a_server_that_goes_away_in_the_middle_is_named_and_the_rest_follows(
+    embedded: Settings, served: Settings, target: AsyncEngine, qdrant: QdrantServer
+) -> None:
+    async def stop() -> None:
+        qdrant.http.stop()
+
+    with pytest.raises(ServiceUnavailable, match="The Qdrant server at"):
+        await disturbed(served, "ingestion_jobs", stop)
+    qdrant.http.start()
+    assert (await moved(served)).resumed
+    await check_moved(embedded, served, target)
+
+
 async def test_what_changed_in_between_is_moved_as_it_is_now(
     lived_in: Lived,
     two_books: Path,

@@ -160,15 +160,11 @@ class Move:
         begun = await self._rows.begin()
         async for copied in self._rows.copy():
             yield MoveStep(copied.table, copied.rows)
+        points = self._points()
         if begun is not None:
-            await self._rows.drop_surplus(begun)
+            await self._drop_surplus(points, begun, plan.books)
         await self._rows.verify()
-        if self._index is not None and self._index.former is not None:
-            points = PointCopy(
-                self._target, self._index.fingerprint, self._index.former, self._index.new
-            )
-            for gone in sorted((begun or frozenset()) - set(plan.books)):
-                await self._index.new.delete_book(gone)
+        if points is not None:
             for book_id in plan.books:
                 async for done in points.copy(book_id, resumed=begun is not None):
                     yield MoveStep(POINTS, done)
@@ -176,6 +172,21 @@ class Move:
         await self._rows.end()
         yield MoveStep("books", len(plan.books))
         self._file.unlink()
+
+    async def _drop_surplus(
+        self, points: PointCopy | None, begun: frozenset[str], books: tuple[str, ...]
+    ) -> None:
+        """Remove what an interrupted run brought and is here no longer; points first, by their rows."""
+        if points is not None:
+            for gone in sorted(begun.difference(books)):
+                await points.remove(gone)
+        await self._rows.drop_surplus(begun)
+
+    def _points(self) -> PointCopy | None:
+        index = self._index
+        if index is None or index.former is None:
+            return None
+        return PointCopy(self._target, index.fingerprint, index.former, index.new)
 
     async def _begun(self) -> frozenset[str] | None:
         try:

@@ -48,6 +48,11 @@ class PointCopy:
         if resumed:
             await self._drop_surplus(book_id)
 
+    async def remove(self, book_id: str) -> None:
+        """Remove the points of a book whose rows are about to go."""
+        async for rows in chunk_pages(self._engine, book_id):
+            await self._index.delete(list(rows))
+
     async def verify(self, book_id: str) -> int:
         """How many points a book has there: exactly those of its chunks, else ValidationFailed."""
         chunks = lacking = 0
