@@ -170,8 +170,8 @@ class Move:
                     yield MoveStep(POINTS, done)
                 await points.verify(book_id)
         await self._rows.end()
-        yield MoveStep("books", len(plan.books))
         self._file.unlink()
+        yield MoveStep("books", len(plan.books))
 
     async def _drop_surplus(
         self, points: PointCopy | None, begun: frozenset[str], books: tuple[str, ...]
