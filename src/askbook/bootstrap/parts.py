@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from askbook.agent.likeness import Likeness
     from askbook.agent.run import Tutor
     from askbook.chat.turn import Answerer
+    from askbook.index.server import ServerIndex
 
 INDEX_FOLDER = "index"
 QUEUE_FILE = "jobs.db"
@@ -47,6 +48,11 @@ def make_index(settings: Settings, fingerprint: Fingerprint) -> ChunkIndex:
     if settings.index.qdrant_url is None:
         folder = settings.storage.data_dir / INDEX_FOLDER
         return EdgeIndex(folder, str(fingerprint), fingerprint.dimension)
+    return make_server_index(settings, fingerprint)
+
+
+def make_server_index(settings: Settings, fingerprint: Fingerprint) -> "ServerIndex":
+    """The Qdrant server that QDRANT_URL names; its client is imported when it is used."""
     try:
         from askbook.index.server import ServerIndex
     except ModuleNotFoundError as error:

@@ -16,6 +16,7 @@ from askbook.cli import (
     inspect,
     keys,
     library,
+    migrate,
     search,
     serve,
     worker,
@@ -46,6 +47,7 @@ for group in (
     feedback,
     calibrate,
     evaluate,
+    migrate,
 ):
     group.register(app)
 

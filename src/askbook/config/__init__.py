@@ -1,6 +1,7 @@
 """All settings: what there is, in sections, and how they are read."""
 
 from askbook.config.loading import Settings, describe_settings, load_settings
+from askbook.config.masking import masked_address
 from askbook.config.sections import (
     AccessSettings,
     ClientSettings,
@@ -32,4 +33,5 @@ __all__ = [
     "StorageSettings",
     "describe_settings",
     "load_settings",
+    "masked_address",
 ]

@@ -7,6 +7,7 @@ from typing import Any, get_args, get_type_hints
 from pydantic import AliasChoices, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
+from askbook.config.masking import masked_address
 from askbook.config.sections import (
     AccessSettings,
     ClientSettings,
@@ -95,7 +96,7 @@ def _mistakes(kind: type[Section], error: ValidationError) -> list[str]:
         )
         shown = name if info is None else _env_name(name, info)
         secret = info is not None and SecretStr in (info.annotation, *get_args(info.annotation))
-        value = "********" if secret else repr(item.get("input"))
+        value = "********" if secret else masked_address(repr(item.get("input")))
         lines.append(f"{shown} = {value}: {item['msg']}")
     return lines
 

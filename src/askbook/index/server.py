@@ -16,7 +16,7 @@ import numpy as np
 from qdrant_client import AsyncQdrantClient, models
 
 from askbook.book import Vector
-from askbook.config import IndexSettings
+from askbook.config import IndexSettings, masked_address
 from askbook.errors import ConfigurationError, EmbedderMismatch
 from askbook.index.base import PAYLOAD_INDEXES, ChunkFilter, Hit, Hits, IndexPoint, StoredPoint
 from askbook.index.server_errors import CollectionExists, CollectionGone, ServerErrors
@@ -49,13 +49,13 @@ class ServerIndex:
         secret = settings.qdrant_api_key
         api_key = secret.get_secret_value() if secret else None
         self._settings = settings
-        self._url = settings.qdrant_url or ""
+        self._url = masked_address(settings.qdrant_url or "")
         self._collection = settings.qdrant_collection_name
         self._fingerprint = fingerprint
         self._dimension = dimension
         # The key goes as a header: given as `api_key`, the client warns about every http:// address.
         self._client = AsyncQdrantClient(
-            url=self._url,
+            url=settings.qdrant_url,
             prefer_grpc=settings.qdrant_grpc,
             grpc_port=settings.qdrant_grpc_port,
             timeout=settings.qdrant_timeout,
@@ -205,6 +205,16 @@ class ServerIndex:
                 await self._ask(lambda: self._client.delete_collection(self._collection))
             await self._create(None if info is None else info.config.params)
             self._opened = True
+
+    async def is_there(self) -> bool:
+        """Whether the collection is there, and ours for this embedder; makes none, as every other call does."""
+        await self._check_version()
+        info = await self._info()
+        if info is None:
+            return False
+        self._check_ours(info)
+        self._check_fingerprint(info)
+        return True
 
     async def close(self) -> None:
         await self._client.close()

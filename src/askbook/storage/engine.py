@@ -26,7 +26,7 @@ from askbook.errors import (
 )
 
 DATABASE_FILE = "askbook.db"
-HEAD = "0006"
+HEAD = "0007"
 
 
 async def open_engine(data_dir: Path, database_url: str | None = None) -> AsyncEngine:
@@ -37,21 +37,34 @@ async def open_engine(data_dir: Path, database_url: str | None = None) -> AsyncE
             f"sqlite+aiosqlite:///{data_dir / DATABASE_FILE}", json_serializer=_json
         )
         event.listen(engine.sync_engine, "connect", _configure_sqlite)
+        event.listen(engine.sync_engine, "handle_error", _translate_failure)
     else:
-        engine = create_async_engine(
-            _async_url(database_url), pool_pre_ping=True, json_serializer=_json
-        )
-        event.listen(engine.sync_engine, "do_connect", _connect)
+        engine = engine_on(database_url)
+    try:
+        await bring_up_to_date(engine)
+    except BaseException:
+        await engine.dispose()
+        raise
+    return engine
+
+
+def engine_on(database_url: str) -> AsyncEngine:
+    """An engine on PostgreSQL, as it is: nothing is asked of it yet."""
+    engine = create_async_engine(
+        _async_url(database_url), pool_pre_ping=True, json_serializer=_json
+    )
+    event.listen(engine.sync_engine, "do_connect", _connect)
     event.listen(engine.sync_engine, "handle_error", _translate_failure)
+    return engine
+
+
+async def bring_up_to_date(engine: AsyncEngine) -> None:
+    """Give the database the tables of this askbook."""
     try:
         async with engine.begin() as connection:
             await connection.run_sync(_migrate)
-    except BaseException as error:
-        await engine.dispose()
-        if isinstance(error, DatabaseError | OSError):
-            raise translate(error) from error
-        raise
-    return engine
+    except (DatabaseError, OSError) as error:
+        raise translate(error) from error
 
 
 def twin_of(engine: AsyncEngine) -> Engine:

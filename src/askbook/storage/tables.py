@@ -216,3 +216,11 @@ feedback = Table(
     Column("given_at", Moment, nullable=False),
     Index("idx_feedback_book", "book_id", "rating", "given_at"),
 )
+
+unfinished_moves = Table(
+    "unfinished_moves",
+    metadata,
+    # A data directory that is being moved here, and whose rows may be here in part.
+    Column("move_id", String(36), primary_key=True),
+    Column("book_ids", Json, nullable=False),
+)
