@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from askbook.agent.contradictions import opposing
-from askbook.agent.passages import without_quote_marks
+from askbook.agent.passages import Unit, without_quote_marks
 from askbook.agent.response import Citation, cite
 from askbook.agent.scoring import (
     Placed,
@@ -60,12 +60,34 @@ class ExtractiveAnswer:
 
 
 async def answer_extractively(
-    context: RetrievalContext, book: Book, judge: Judge | None
+    context: RetrievalContext, book: Book, judge: Judge | None, said: str = ""
 ) -> ExtractiveAnswer | None:
-    """The quoted answer, or None when no passage can be quoted."""
+    """The quoted answer, or None when no passage can be quoted.
+
+    `said` is what a reader who asks for more has read: the answer goes on from there, or takes up something else.
+    """
     placed = place_units(context)
+    if said and (more := _continuation(placed, said)):
+        return _compose(more, book)
+    placed = [p for p in placed if _shown(p.unit) not in said] or placed
     chosen = _choose(context, await score_units(context, placed, judge), placed)
     return _compose(chosen, book) if chosen else None
+
+
+def _continuation(placed: Sequence[Placed], said: str) -> list[Placed]:
+    """What stands after the words that were quoted, in the best chunk that has some."""
+    known = [p for p in placed if _shown(p.unit) in said]
+    if not known:
+        return []
+    place = max(p.place for p in known if p.result.rank == known[0].result.rank)
+    chosen: list[Placed] = []
+    for p in placed:
+        if p.result.rank != place[0] or p.place < place or p in known:
+            continue
+        if len(chosen) == MAX_UNITS or sum(len(c.unit.text) for c in [*chosen, p]) > MAX_ANSWER:
+            break
+        chosen.append(p)
+    return chosen
 
 
 def _choose(
@@ -221,9 +243,13 @@ def _rendered(run: Sequence[Placed], number: int) -> str:
         elif unit.kind == "code":
             text += f"{unit.text if _FENCED.match(unit.text) else _fenced(unit.text)}\n{marker}"
         else:
-            shown = escape_marks(without_quote_marks(unit.text))
-            text += f"{'- ' if unit.kind == 'item' else ''}{shown} {marker}"
+            text += f"{'- ' if unit.kind == 'item' else ''}{_shown(unit)} {marker}"
     return text
+
+
+def _shown(unit: Unit) -> str:
+    """A sentence or an item as it stands in an answer."""
+    return escape_marks(without_quote_marks(unit.text))
 
 
 def escape_marks(quoted: str) -> str:

@@ -8,7 +8,14 @@ from math import log
 
 from askbook.agent.passages import Unit, cut_into_units
 from askbook.retrieval.context import RetrievalContext
-from askbook.retrieval.definitions import defines, defines_head, head_of, introduces, term_asked_for
+from askbook.retrieval.definitions import (
+    defines,
+    defines_head,
+    head_of,
+    introduces,
+    names_kind,
+    term_asked_for,
+)
 from askbook.retrieval.enumerations import cells_of
 from askbook.retrieval.judging import Judge, Judgement
 from askbook.retrieval.query import SearchResult
@@ -145,7 +152,11 @@ def signs_of(context: RetrievalContext, placed: Sequence[Placed]) -> list[dict[s
         {
             "terms": sum(rarity[term] for term in p.terms & rarity.keys()) / total,
             "span": _span_share(context, p),
-            "definition": float(defines(p.unit.text, asked) or defines_head(p.unit.text, head)),
+            "definition": float(
+                defines(p.unit.text, asked)
+                or defines_head(p.unit.text, head)
+                or names_kind(p.unit.text, asked, head)
+            ),
             "length": log(1 + min(FULL_LENGTH, len(p.unit.text.split()))),
             "rank": float(p.result.rank - 1),
             "lead": float(p.unit.text.rstrip().endswith(":")),

@@ -153,7 +153,7 @@ class ChatTurns:
                     yield event
         if draft.ended.failed is not None:
             draft.model = MODEL
-            async for event in quote(work.pointed(context), work.book, self._judge):
+            async for event in quote(work.pointed(context), work.book, self._judge, work.said):
                 if isinstance(event, SentenceVerified):
                     draft.add(event)
                 yield event

@@ -15,6 +15,7 @@ from askbook.retrieval.confidence import ConfidenceMetrics
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.followups import FollowUp, rewritten
 from askbook.retrieval.history import Message
+from askbook.retrieval.pointing import asks_for_more
 from askbook.retrieval.query import MAX_QUESTION, SearchQuery, SearchResult
 
 LONGEST_QUOTE = 900
@@ -66,6 +67,13 @@ class Work:
     def reading(self) -> FollowUp | None:
         """The question as the model completed it."""
         return rewritten(self.rewriting.text) if self.rewriting.text else None
+
+    @property
+    def said(self) -> str:
+        """What a reader who asks for more has read already."""
+        if not asks_for_more(self.query.text):
+            return ""
+        return "\n\n".join(m.content for m in self.followed if m.role == "assistant")
 
     def pointed(self, context: RetrievalContext) -> RetrievalContext:
         """For quoting, a question that only points asks for the marked words, or for what was said."""

@@ -66,6 +66,11 @@ def defines_head(sentence: str, head: frozenset[str]) -> bool:
     return _emphasises(sentence, head)
 
 
+def names_kind(sentence: str, term: frozenset[str], head: frozenset[str]) -> bool:
+    """Whether a sentence about the head emphasises what sets the term apart: the "prismatic" of a prismatic joint."""
+    return head <= set(content_terms(sentence)) and _emphasises(sentence, term - head)
+
+
 def _emphasises(sentence: str, term: frozenset[str]) -> bool:
     found = _EMPHASISED.finditer(sentence)
     return bool(term) and any(frozenset(content_terms(m.group(2))) == term for m in found)

@@ -22,6 +22,11 @@ FEW_TERMS = 2
 """A question with at most so many terms of its own says too little to be found by itself."""
 _REQUEST = re.compile(r"\b(?:more|why|how|what|else|explain|go on|continue)\b", re.IGNORECASE)
 """A reader who says only "no" or "yes" answers and asks nothing."""
+_MORE = re.compile(
+    r"\b(?:more (?:about|on|details?|information)|(?:tell|say|know|show|read|hear|learn)\b.{0,30}\bmore|anything else"
+    r"|what else|go on|continue|elaborate|expand|further|in (?:more )?detail)\b|^\W*(?:and )?more\W*$",
+    re.IGNORECASE,
+)
 _NAME = re.compile(r"[^\w\s?.!,;:'’…-]")
 """C++ and the like are too short for terms, and yet a subject."""
 _IT = re.compile(
@@ -77,6 +82,11 @@ def leans_on_what_was_said(question: str) -> bool:
     leaning = LEANING.search(question)
     named = content_terms(question[: leaning.start()] if leaning else question)
     return len(named) <= (1 if leaning else FEW_TERMS) or len(content_terms(question)) <= FEW_TERMS
+
+
+def asks_for_more(question: str) -> bool:
+    """Whether a reader wants to go on from what was said, not to hear it again."""
+    return len(content_terms(question)) <= FEW_TERMS and bool(_MORE.search(question))
 
 
 def says_something(text: str) -> bool:

@@ -186,6 +186,17 @@ async def test_a_quoted_block_is_quoted_without_its_marks(judge: BuiltinJudge) -
     assert answer.citations[0].quote in text
 
 
+async def test_who_asks_for_more_does_not_hear_the_same_again(judge: BuiltinJudge) -> None:
+    found = context("What is URDF?", [URDF])
+    first = check(await answer_extractively(found, BOOK, judge), found)
+    more = check(await answer_extractively(found, BOOK, judge, first.text), found)
+    assert "XML format" in first.text
+    assert "XML format" not in more.text
+    everything = " ".join(f"{unit.text} [1]" for unit in cut_into_units(URDF))
+    again = check(await answer_extractively(found, BOOK, judge, everything), found)
+    assert again.text == first.text
+
+
 async def test_a_question_for_a_command_brings_the_code_beside_its_sentence(
     judge: BuiltinJudge,
 ) -> None:

@@ -7,6 +7,7 @@ from askbook.retrieval.definitions import (
     defines_head,
     head_of,
     introduces,
+    names_kind,
     term_asked_for,
 )
 
@@ -64,3 +65,12 @@ def test_a_heading_introduces_what_it_names() -> None:
     term = frozenset({"watchdog"})
     assert introduces("It keeps a timer.", "Watchdogs", term)
     assert not introduces("It keeps a timer.", "Timers, watchdogs, limits and other ways out", term)
+
+
+def test_a_sentence_that_sets_a_kind_apart_tells_what_it_is() -> None:
+    sentence = "Joints are *revolute* (they turn) or *prismatic* (they slide)."
+    term, head = term_asked_for("What is a prismatic joint?"), head_of("What is a prismatic joint?")
+    assert names_kind(sentence, term, head)
+    assert not names_kind("A *prismatic* lens bends light.", term, head)
+    assert not names_kind("Joints are revolute or prismatic.", term, head)
+    assert not names_kind(sentence, term_asked_for("What is a joint?"), head_of("What is a joint?"))

@@ -3,7 +3,7 @@
 import pytest
 
 from askbook.retrieval.history import Message
-from askbook.retrieval.pointing import read_as, with_it_named
+from askbook.retrieval.pointing import asks_for_more, read_as, with_it_named
 
 LIST = (
     "There are two: [1]\n\n- **Topics.** A stream of values. [1]\n- Services answer a question. [2]"
@@ -102,3 +102,34 @@ def test_without_a_history_there_is_nothing_to_point_at() -> None:
     assert read_as("The second one?", ()) is None
     assert read_as("Where does it run?", ()) is None
     assert with_it_named("Where does it run?", ()) is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Tell me more.",
+        "Tell me more about it.",
+        "more?",
+        "What else?",
+        "Go on",
+        "Can you elaborate?",
+        "Can you say more about that?",
+        "Explain that in more detail.",
+    ],
+)
+def test_a_wish_for_more_is_recognised(question: str) -> None:
+    assert asks_for_more(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is a node?",
+        "How does it work?",
+        "Is it more than 5?",
+        "Which sensor needs more power than the lidar?",
+        "Tell me more about how the wheel controller reads its parameters.",
+    ],
+)
+def test_another_question_is_no_wish_for_more(question: str) -> None:
+    assert not asks_for_more(question)
