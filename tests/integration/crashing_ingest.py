@@ -18,7 +18,7 @@ from doubles import NullEmbedder
 
 
 class Steps:
-    """Counts what an ingest does to disk; at step `last` the process dies as by a power cut."""
+    """Counts what is done to disk or to a server; at step `last` the process dies as by a power cut."""
 
     def __init__(self, last: int | None) -> None:
         self._last = last

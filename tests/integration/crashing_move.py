@@ -1,30 +1,16 @@
 """A move that kills its own process at a chosen step, for a child process to run."""
 
 import asyncio
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
+from crashing_ingest import Steps
 from sqlalchemy import event
 
 from askbook.bootstrap.moving import open_move
 from askbook.config import load_settings
 from askbook.index.server import ServerIndex
 from askbook.storage import moving
-
-
-class Steps:
-    """Counts what a move does to the servers; at step `last` the process dies as by a power cut."""
-
-    def __init__(self, last: int | None) -> None:
-        self._last = last
-        self.taken = 0
-
-    def take(self, *_: Any, **__: Any) -> None:
-        self.taken += 1
-        if self.taken == self._last:
-            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def move(data_dir: Path, database_url: str, qdrant_url: str, last: int | None, told: Path) -> None:

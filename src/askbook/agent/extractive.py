@@ -67,9 +67,10 @@ async def answer_extractively(
     `said` is what a reader who asks for more has read: the answer goes on from there, or takes up something else.
     """
     placed = place_units(context)
-    if said and (more := _continuation(placed, said)):
-        return _compose(more, book)
-    placed = [p for p in placed if _shown(p.unit) not in said] or placed
+    if said:
+        if more := _continuation(placed, said):
+            return _compose(more, book)
+        placed = [p for p in placed if _shown(p.unit) not in said] or placed
     chosen = _choose(context, await score_units(context, placed, judge), placed)
     return _compose(chosen, book) if chosen else None
 
