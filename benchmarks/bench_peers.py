@@ -55,6 +55,7 @@ COLUMNS = (
     "ingest CPU s",
     "in embedder s",
     "ratio",
+    "as trained s",
     "texts",
     "query p50 ms",
     "MB",
@@ -63,7 +64,9 @@ COLUMNS = (
 )
 INTRODUCTION = """Every tool reads the same folder, embeds with the same model, aims at chunks of the same size and
 ranks pages for the same questions by the hybrid search of its own documentation; forty results a question are asked for.
-Brackets are 95 % bootstrap intervals; `self-contained` are the questions that name what they are about.
+Brackets are 95 % bootstrap intervals; `self-contained` are the questions that name what they are about. All embed with
+the graph that askbook tuned ([decision 8](decisions/0008-graphs-are-tuned-after-training.md)); `as trained` is the
+ingest's CPU with the same weights in the graph that training left, which is what a tool has without askbook's work.
 
 Chunks are not equally large: LangChain and LlamaIndex do not join short sections (in `robotics_course` 140 tokens on average
 where askbook's have 328), and short texts cost less a token."""
@@ -87,7 +90,13 @@ def _compare(name: str, options: argparse.Namespace) -> list[tuple[str, ...]]:
         try:
             python = _environment(peer, options.cache / "venv")
             PROGRESS.print(f"{peer}: running …")
-            results[peer] = _run_peer(peer, python, folder / "docs", questions)
+            docs = folder / "docs"
+            results[peer] = result = _run_peer(peer, python, docs, questions, MODEL)
+            if options.trained:
+                nothing = questions.with_name("no-questions.jsonl")
+                nothing.touch()
+                trained = _run_peer(peer, python, docs, nothing, options.trained)
+                result["trained_cpu"] = trained["cpu"]
         except subprocess.CalledProcessError as error:
             reason = (error.stderr or "").strip().splitlines()
             results[peer] = reason[-1] if reason else f"exit code {error.returncode}"
@@ -153,8 +162,8 @@ def _environment(name: str, venvs: Path) -> Path:
     return python
 
 
-def _run_peer(name: str, python: Path, docs: Path, questions: Path) -> dict[str, Any]:
-    command = [str(python), str(PEERS / f"{name}_peer.py"), str(docs), str(questions), str(MODEL)]
+def _run_peer(name: str, python: Path, docs: Path, questions: Path, model: Path) -> dict[str, Any]:
+    command = [str(python), str(PEERS / f"{name}_peer.py"), str(docs), str(questions), str(model)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     line = next(each for each in done.stdout.splitlines() if each.startswith("RESULT "))
     return json.loads(line.removeprefix("RESULT "))
@@ -218,6 +227,7 @@ def _row(
         f"{result['cpu']:.1f}",
         f"{result['embed_cpu']:.1f}",
         f"{result['cpu'] / result['embed_cpu']:.3f}",
+        f"{result['trained_cpu']:.1f}" if "trained_cpu" in result else "–",
         str(result["chunks"]),
         f"{result['query_ms']:.0f}",
         f"{result['rss_mb']:.0f}",
@@ -250,6 +260,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, default=0, help="only the first files")
     parser.add_argument("--questions", type=int, default=300)
     parser.add_argument("--data", type=Path, default=DATA, help="where the dataset folders are")
+    parser.add_argument(
+        "--trained",
+        type=Path,
+        help="the folder of the embedder as training left it: peers ingest with that graph, too",
+    )
     parser.add_argument("--cache", type=Path, default=REPOSITORY / ".askbook-eval" / "peers")
     parser.add_argument("--out", type=Path, help="also write a page of the results here")
     return parser.parse_args()

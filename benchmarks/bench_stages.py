@@ -156,7 +156,9 @@ async def search(folder: Path, data_dir: Path) -> dict[str, Any]:
         works = {"judging": judging, "judged": judged, "ask": answer}
         found |= await _side_by_side(works, questions[:25])
         many = _repeated(questions, JUDGED_AT_ONCE)
+        cpu = time.process_time()
         found["judged_in_a_row"] = await _one_by_one(judged, many)
+        found["judged_cores"] = (time.process_time() - cpu) * 1000 / found["judged_in_a_row"]
         found["judged_at_once"] = await _together(judged, many)
     return found
 

@@ -95,7 +95,7 @@ def run(peer_class: type) -> None:
         pages = peer.search(row["question"], 40)
         times.append((time.perf_counter() - started) * 1000)
         result["rankings"][row["qid"]] = list(dict.fromkeys(pages))[:10]
-    result["query_ms"] = sorted(times)[len(times) // 2]
+    result["query_ms"] = sorted(times)[len(times) // 2] if times else 0.0
     result["rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print("RESULT " + json.dumps(result), flush=True)
 

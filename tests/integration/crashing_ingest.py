@@ -14,6 +14,7 @@ from sqlalchemy import event
 from askbook.book import IngestionMode
 from askbook.index.edge import EdgeIndex
 from askbook.ingestion import preparing
+from askbook.storage.engine import twin_of
 from doubles import NullEmbedder
 
 
@@ -64,10 +65,11 @@ def ingest(
 
 async def _ingest(folder: Path, data_dir: Path, mode: IngestionMode, steps: Steps) -> None:
     async with open_shelf(data_dir, SteppedEmbedder(steps)) as shelf:
-        engine: Any = shelf.engine.sync_engine
-        event.listen(engine, "before_cursor_execute", steps.take)
-        event.listen(engine, "after_cursor_execute", steps.take)
-        event.listen(engine, "commit", steps.take)
+        engines: list[Any] = [shelf.engine.sync_engine, twin_of(shelf.engine)]
+        for engine in engines:
+            event.listen(engine, "before_cursor_execute", steps.take)
+            event.listen(engine, "after_cursor_execute", steps.take)
+            event.listen(engine, "commit", steps.take)
         for name in ("_update", "_recreate", "_create"):
             setattr(EdgeIndex, name, steps.around(getattr(EdgeIndex, name)))
         await shelf.ingest(folder, mode=mode)

@@ -16,7 +16,7 @@ import askbook.models.runtime as runtime_module
 from askbook.embedding import Embedder
 from askbook.embedding.builtin import BuiltinEmbedder
 from askbook.errors import ConfigurationError
-from askbook.models import ModelName, load_model, load_reference
+from askbook.models import ModelName, load_reference, load_tokenizer, load_weights
 from askbook.models.runtime import ModelRuntime
 from askbook.retrieval.judging import BuiltinJudge
 from contracts.embedder import EmbedderContract
@@ -113,27 +113,31 @@ class TestBuiltinJudge:
         await judge.close()
 
 
+LOADING = {"model_int8.onnx": load_weights, "tokenizer.json": load_tokenizer}
+
+
 class TestFiles:
     @pytest.mark.parametrize("name", ["embed", "judge"])
-    @pytest.mark.parametrize("file", ["model_int8.onnx", "tokenizer.json"])
+    @pytest.mark.parametrize("file", LOADING)
     def test_a_damaged_copy_is_refused(self, tmp_path: Path, name: ModelName, file: str) -> None:
         shutil.copytree(SHIPPED / name, tmp_path / name)
-        assert load_model(name, tmp_path).weights
+        load_file = LOADING[file]
+        assert load_file(name, tmp_path)
         damaged = tmp_path / name / file
         data = bytearray(damaged.read_bytes())
         data[len(data) // 2] ^= 1
         damaged.write_bytes(data)
         with pytest.raises(ConfigurationError) as caught:
-            load_model(name, tmp_path)
+            load_file(name, tmp_path)
         assert f"{name}/{file} is damaged" in caught.value.message
         assert "Install askbook again" in caught.value.suggestion
 
-    @pytest.mark.parametrize("file", ["model_int8.onnx", "tokenizer.json"])
+    @pytest.mark.parametrize("file", LOADING)
     def test_a_missing_file_is_refused(self, tmp_path: Path, file: str) -> None:
         shutil.copytree(SHIPPED / "judge", tmp_path / "judge")
         (tmp_path / "judge" / file).unlink()
         with pytest.raises(ConfigurationError, match=f"judge/{file} is missing"):
-            load_model("judge", tmp_path)
+            LOADING[file]("judge", tmp_path)
 
     @pytest.mark.parametrize("name", ["embed", "judge"])
     def test_the_card_states_the_sums_that_are_checked(self, name: ModelName) -> None:
@@ -146,12 +150,13 @@ class TestRuntime:
     async def test_loads_nothing_before_it_is_needed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         loaded: list[ModelName] = []
 
-        def recording(name: ModelName, folder: Path | None = None) -> askbook.models.ModelFiles:
+        def recording(name: ModelName) -> bytes:
             loaded.append(name)
-            return load_model(name, folder)
+            return load_weights(name)
 
-        monkeypatch.setattr("askbook.models.runtime.load_model", recording)
+        monkeypatch.setattr("askbook.models.runtime.load_weights", recording)
         embedder, judge = BuiltinEmbedder(), BuiltinJudge()
+        embedder.count_tokens(["counting needs no weights"])
         assert loaded == []
         await embedder.embed_passages([])
         await embedder.embed_query("first")

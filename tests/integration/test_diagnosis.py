@@ -112,7 +112,7 @@ async def test_a_full_disk_and_damaged_weights(
     def damaged(name: str) -> None:
         raise ConfigurationError(f"The built-in model file {name} is damaged.", "Install again.")
 
-    monkeypatch.setattr(parts, "load_model", damaged)
+    monkeypatch.setattr(parts, "load_weights", damaged)
     checks = await found(load_settings(data_dir=tmp_path / "none"))
     full, weights = checks["disk space"], checks["built-in models"]
     assert (full.ok, full.exit_code) == (False, 3)

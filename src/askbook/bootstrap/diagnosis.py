@@ -22,7 +22,7 @@ from askbook.errors import (
     ServiceUnavailable,
     StorageFull,
 )
-from askbook.models import ModelName, load_model, load_reference
+from askbook.models import ModelName, load_reference, load_tokenizer, load_weights
 from askbook.retrieval.judging import BuiltinJudge, Judge
 from askbook.storage.engine import revision_of
 
@@ -132,7 +132,8 @@ async def _files_finding() -> str:
     """The weights must be those of this release, byte by byte."""
     names: tuple[ModelName, ...] = ("embed", "judge")
     for name in names:
-        load_model(name)
+        load_weights(name)
+        load_tokenizer(name)
     return "checksums are right"
 
 

@@ -7,10 +7,11 @@ from functools import cache
 
 from askbook.ingestion.pieces import CountTokens
 
-_KEPT_WORDS = 200_000
+_KEPT_WORDS = 100_000
 _KEPT_LENGTH = 64
 # Historic numerals, and where Python's idea of whitespace differs: there the tokenizer decides.
 _UNCOMMON = re.compile("[\x1c-\x1f\U00010000-\U0001d3ff\U0001e000-\U0001f10c\U00020000-\U0010ffff]")
+_UNCOMMON_ASCII = re.compile("[\x1c-\x1f]")
 _BASIC_PLANE = 0x10000
 _PROBE = "It's 3 o'clock:\n\n\tdef f(x²):\n    return x['a']  # ½ of “it”, naïve café 机器"
 
@@ -25,7 +26,7 @@ class WordCounter:
 
     def __init__(self, count_tokens: CountTokens) -> None:
         self._count_tokens = count_tokens
-        self._sizes: dict[str, int] = {}
+        self._sizes = _Sizes(count_tokens)
         self._ascii_words = _word_pattern("A-Za-z", "0-9")
         self._words = _unicode_word_pattern()
         self._applies = self._sums([self._split(_PROBE)]) == count_tokens([_PROBE])
@@ -45,22 +46,28 @@ class WordCounter:
     def _split(self, text: str) -> list[str]:
         """The words of a text; none when only the tokenizer can tell."""
         if text.isascii():
-            return [] if _UNCOMMON.search(text) else self._ascii_words.findall(text)
+            return [] if _UNCOMMON_ASCII.search(text) else self._ascii_words.findall(text)
         return [] if _UNCOMMON.search(text) else self._words.findall(text)
 
     def _sums(self, words: list[list[str]]) -> list[int]:
-        sizes = self._sizes
-        if len(sizes) > _KEPT_WORDS:
-            sizes.clear()
-        new = {word for each in words for word in each if word not in sizes}
-        if new:
-            ordered = list(new)
-            sizes.update(zip(ordered, self._count_tokens(ordered), strict=True))
-        counts = [sum(map(sizes.__getitem__, each)) for each in words]
-        for word in new:
-            if len(word) > _KEPT_LENGTH:
-                del sizes[word]
-        return counts
+        if len(self._sizes) > _KEPT_WORDS:
+            self._sizes.clear()
+        size_of = self._sizes.__getitem__
+        return [sum(map(size_of, each)) for each in words]
+
+
+class _Sizes(dict[str, int]):
+    """Tokens by word; a word that is asked for first is counted then."""
+
+    def __init__(self, count_tokens: CountTokens) -> None:
+        super().__init__()
+        self._count_tokens = count_tokens
+
+    def __missing__(self, word: str) -> int:
+        [size] = self._count_tokens([word])
+        if len(word) <= _KEPT_LENGTH:
+            self[word] = size
+        return size
 
 
 @cache

@@ -22,6 +22,7 @@ from askbook.ingestion.events import (
     Planned,
     Warned,
 )
+from askbook.ingestion.memory import give_back
 from askbook.ingestion.planning import Plan, make_plan, plan_of_unchanged, survey
 from askbook.ingestion.preparing import Batch, prepare
 from askbook.ingestion.readers import open_reader
@@ -34,6 +35,8 @@ from askbook.storage.vectors import VectorCache
 
 IN_FLIGHT = 3
 """Batches being embedded at once, so that no core waits while another batch is read or written."""
+TIDY_AFTER = 16
+"""Batches until freed memory is given back: what several threads free in turn is scattered otherwise."""
 
 
 class Pipeline:
@@ -163,6 +166,7 @@ class Pipeline:
         batches = prepare(reader, plan.units, count_tokens, now, plan.failed)
         vectors = _RunningVectors(self._cache, self._embedder)
         waiting: deque[tuple[Batch, asyncio.Task[_Vectors]]] = deque()
+        done = 0
         try:
             more = True
             while more or waiting:
@@ -197,6 +201,9 @@ class Pipeline:
                     chunks_created=switched.chunks_created,
                     chunks_deleted=switched.chunks_deleted,
                 )
+                done += 1
+                if done % TIDY_AFTER == 0:
+                    await asyncio.to_thread(give_back)
         finally:
             for _, task in waiting:
                 task.cancel()

@@ -52,19 +52,21 @@ class Batch:
 
 def prepare(
     reader: Reader,
-    units: Sequence[Unit],
+    units: list[Unit],
     count_tokens: Callable[[Sequence[str]], list[int]],
     now: datetime,
     staying: Collection[str] = (),
 ) -> Iterator[Batch]:
     """Batches of whole units, in order; a lesson that cannot be read holds back who needs its slot.
 
-    `staying` are files known before to keep what they hold.
+    `staying` are files known before to keep what they hold. The units are taken out of the list: of a big
+    book they fill the memory that the index will need.
     """
     preparer = _Preparer(reader, count_tokens, now, staying)
     batch = Batch()
-    for unit in units:
-        preparer.add(unit, batch)
+    units.reverse()
+    while units:
+        preparer.add(units.pop(), batch)
         if batch.is_full():
             yield batch
             batch = Batch()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from askbook.models import ModelCard, ModelFiles, ModelName, load_card, load_model
+from askbook.models import ModelCard, ModelName, load_card, load_tokenizer, load_weights
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -39,7 +39,7 @@ class ModelRuntime:
         self._sessions = sessions or os.cpu_count() or 1
         self._lock = threading.Lock()
         self._local = threading.local()
-        self._files: ModelFiles | None = None
+        self._weights: bytes | None = None
         self._tokenizer: Tokenizer | None = None
         self._executors: dict[bool, ThreadPoolExecutor] = {}
         self._free: SimpleQueue[Any] = SimpleQueue()
@@ -50,21 +50,13 @@ class ModelRuntime:
         return load_card(self._name)
 
     @property
-    def files(self) -> ModelFiles:
-        with self._lock:
-            if self._files is None:
-                self._files = load_model(self._name)
-            return self._files
-
-    @property
     def tokenizer(self) -> "Tokenizer":
         """The model's tokenizer, with neither padding nor truncation."""
-        files = self.files
         with self._lock:
             if self._tokenizer is None:
                 from tokenizers import Tokenizer
 
-                tokenizer = Tokenizer.from_str(files.tokenizer)
+                tokenizer = Tokenizer.from_str(load_tokenizer(self._name))
                 tokenizer.no_padding()
                 tokenizer.no_truncation()
                 self._tokenizer = tokenizer
@@ -122,14 +114,20 @@ class ModelRuntime:
             executor.shutdown(wait=True, cancel_futures=True)
 
     def _get_ready(self) -> None:
-        self._free.put(_new_session(self.files.weights))
+        self._free.put(self._opened())
         self.tokenizer.encode("ready")
 
     def _free_session(self) -> Any:
         try:
             return self._free.get_nowait()
         except Empty:
-            return _new_session(self.files.weights)
+            return self._opened()
+
+    def _opened(self) -> Any:
+        with self._lock:
+            if self._weights is None:
+                self._weights = load_weights(self._name)
+        return _new_session(self._weights)
 
     def _executor(self, background: bool) -> ThreadPoolExecutor:
         with self._lock:

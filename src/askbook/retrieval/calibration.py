@@ -17,7 +17,7 @@ from askbook.retrieval.anchors import Anchors
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.definitions import introduces, term_asked_for
 from askbook.retrieval.query import SearchResult
-from askbook.retrieval.terms import content_terms, term_set
+from askbook.retrieval.terms import content_terms, held
 
 SHIPPED = Path(__file__).with_name("calibration.json")
 
@@ -97,10 +97,8 @@ def _best_coverage(context: RetrievalContext) -> float:
     wanted = content_terms(context.asked)
     if not wanted:
         return 0.5
-    present = (term_set(result.chunk.embedded_text) for result in context.results)
-    return max((sum(term in terms for term in wanted) for terms in present), default=0) / len(
-        wanted
-    )
+    most = max((len(held(wanted, r.chunk.embedded_text)) for r in context.results), default=0)
+    return most / len(wanted)
 
 
 def _agreement(context: RetrievalContext) -> float:

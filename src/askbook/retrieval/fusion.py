@@ -1,7 +1,7 @@
 """Makes one ranking of several. Pure."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from askbook.index import Hit, Hits
 
@@ -10,8 +10,7 @@ EXACT = 2.0
 """More than ranks and the judge give together: names found letter by letter come first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A chunk with its ranks (1-based) and what they give together, up to 1; `exact`: it holds the names asked for."""
 
     chunk_id: str
@@ -93,6 +92,6 @@ def _by_rank(ranking: Sequence[Hit]) -> dict[str, float]:
 def lift(candidates: Sequence[Candidate], exact: Collection[str]) -> list[Candidate]:
     """The same ranking with the chunks that hold what was asked letter by letter before all others."""
     known = {candidate.chunk_id for candidate in candidates}
-    lifted = [replace(c, exact=c.chunk_id in exact) for c in candidates]
+    lifted = [c._replace(exact=True) if c.chunk_id in exact else c for c in candidates]
     lifted += [Candidate(i, 0.0, None, None, None, exact=True) for i in exact if i not in known]
     return sorted(lifted, key=lambda c: (-c.order, c.chunk_id))

@@ -49,6 +49,7 @@ class _Found:
     candidate: Candidate
     chunk: DocumentChunk
     order: float
+    vector: Vector | None
     judgement: Judgement | None = None
 
 
@@ -98,16 +99,15 @@ class Searcher:
             found, missing = await self._judged(said, found)
             info += missing
         found = found[: query.limit]
-        vectors = await self._index.vectors([f.chunk.id for f in found])
         context = RetrievalContext(
             query=query.text,
-            results=tuple(_result(f, rank, vector, vectors) for rank, f in enumerate(found, 1)),
+            results=tuple(_result(f, rank, vector) for rank, f in enumerate(found, 1)),
             query_time_ms=(time.perf_counter() - started) * 1000,
             top_k=query.limit,
             filter_applied=_describe(query),
             judgements=tuple(f.judgement for f in found),
             background=tuple(hit.score for hit in hits.dense),
-            diversity=_diversity([vectors[f.chunk.id] for f in found if f.chunk.id in vectors]),
+            diversity=_diversity([f.vector for f in found if f.vector is not None]),
             agreement=_agreement(hits),
             min_relevance_score=self._min_relevance_score,
             info=tuple(info),
@@ -221,7 +221,10 @@ class Searcher:
         self, query: SearchQuery, candidates: Sequence[Candidate]
     ) -> tuple[list[_Found], bool]:
         """The visible ones among these, all as of one moment, and whether any was hidden."""
-        chunks = await self._library.chunks(query.book_id, [c.chunk_id for c in candidates])
+        ids = [candidate.chunk_id for candidate in candidates]
+        chunks, vectors = await asyncio.gather(
+            self._library.chunks(query.book_id, ids), self._index.vectors(ids)
+        )
         found: list[_Found] = []
         seen: set[str] = set()
         hidden = False
@@ -231,7 +234,8 @@ class Searcher:
                 hidden = True
             elif chunk.metadata.content_hash not in seen:
                 seen.add(chunk.metadata.content_hash)
-                found.append(_Found(candidate, chunk, candidate.order))
+                vector = vectors.get(candidate.chunk_id)
+                found.append(_Found(candidate, chunk, candidate.order, vector))
         return found, hidden
 
     async def _judged(
@@ -262,13 +266,10 @@ class Searcher:
         return [*scored, *tail], ()
 
 
-def _result(
-    found: _Found, rank: int, vector: Vector | None, vectors: dict[str, Vector]
-) -> SearchResult:
+def _result(found: _Found, rank: int, asked: Vector | None) -> SearchResult:
     cosine = found.candidate.cosine
-    stored = vectors.get(found.chunk.id)
-    if cosine is None and vector is not None and stored is not None:
-        cosine = float(vector @ stored)
+    if cosine is None and asked is not None and found.vector is not None:
+        cosine = float(asked @ found.vector)
     judgement = found.judgement
     return SearchResult(
         chunk=found.chunk,

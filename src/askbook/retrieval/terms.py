@@ -1,9 +1,11 @@
 """The words of a question that carry its meaning. Pure."""
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
 
 _WORD = re.compile(r"[A-Za-z0-9]+(?:[._'+#-][A-Za-z0-9]+)*")
+_HEAD = 2
 _STOP = frozenset(
     """a about above after again all also am an and any are as at be because been before being below
     between both but by can could did do does doing done down during each else ever every explain few
@@ -24,6 +26,14 @@ def content_terms(text: str) -> list[str]:
 def term_set(text: str) -> set[str]:
     """The stems of the meaningful words, for looking up whether a long text holds some."""
     return {stem(word) for word in set(_WORD.findall(text.lower())) - _STOP if len(word) > 1}
+
+
+def held(terms: Collection[str], text: str) -> set[str]:
+    """Those of these stems that the meaningful words of a text have."""
+    # A stem and its words share their beginning: few words of a long text need to be stemmed.
+    heads = tuple({term[:_HEAD] for term in terms})
+    words = {word for word in _WORD.findall(text.lower()) if word.startswith(heads)} - _STOP
+    return {stem(word) for word in words if len(word) > 1}.intersection(terms)
 
 
 def content_words(text: str) -> list[str]:

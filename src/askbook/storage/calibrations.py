@@ -43,7 +43,7 @@ class CalibrationStore:
                 select(books.c.book_id).where(books.c.book_id == book_id)
             )
             if known.first() is not None:
-                await upsert(connection, calibrations, [asdict(calibration)])
+                await connection.run_sync(upsert, calibrations, [asdict(calibration)])
 
     async def find(self, book_id: str, fingerprint: str) -> BookCalibration | None:
         query = select(calibrations).where(

@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 from sqlalchemy import (
     Connection,
     Dialect,
@@ -34,7 +35,9 @@ async def open_engine(data_dir: Path, database_url: str | None = None) -> AsyncE
     if database_url is None:
         data_dir.mkdir(parents=True, exist_ok=True)
         engine = create_async_engine(
-            f"sqlite+aiosqlite:///{data_dir / DATABASE_FILE}", json_serializer=_json
+            f"sqlite+aiosqlite:///{data_dir / DATABASE_FILE}",
+            json_serializer=_json,
+            json_deserializer=_from_json,
         )
         event.listen(engine.sync_engine, "connect", _configure_sqlite)
         event.listen(engine.sync_engine, "handle_error", _translate_failure)
@@ -51,7 +54,10 @@ async def open_engine(data_dir: Path, database_url: str | None = None) -> AsyncE
 def engine_on(database_url: str) -> AsyncEngine:
     """An engine on PostgreSQL, as it is: nothing is asked of it yet."""
     engine = create_async_engine(
-        _async_url(database_url), pool_pre_ping=True, json_serializer=_json
+        _async_url(database_url),
+        pool_pre_ping=True,
+        json_serializer=_json,
+        json_deserializer=_from_json,
     )
     event.listen(engine.sync_engine, "do_connect", _connect)
     event.listen(engine.sync_engine, "handle_error", _translate_failure)
@@ -67,17 +73,29 @@ async def bring_up_to_date(engine: AsyncEngine) -> None:
         raise translate(error) from error
 
 
-def twin_of(engine: AsyncEngine) -> Engine:
-    """A synchronous engine on the same SQLite file, closed together with the other."""
-    twin = create_engine(engine.url.set(drivername="sqlite"))
-    event.listen(twin, "connect", _configure_sqlite)
-    event.listen(twin, "handle_error", _translate_failure)
+_twins: WeakKeyDictionary[Engine, Engine] = WeakKeyDictionary()
 
-    def close(_engine: Engine) -> None:
-        twin.dispose()
 
-    event.listen(engine.sync_engine, "engine_disposed", close)
+def twin_of(engine: AsyncEngine) -> Engine | None:
+    """A synchronous engine on the same SQLite file, closed together with the other; none on PostgreSQL."""
+    if engine.dialect.name != "sqlite":
+        return None
+    twin = _twins.get(engine.sync_engine)
+    if twin is None:
+        twin = create_engine(
+            engine.url.set(drivername="sqlite"), json_serializer=_json, json_deserializer=_from_json
+        )
+        event.listen(twin, "connect", _configure_sqlite)
+        event.listen(twin, "handle_error", _translate_failure)
+        event.listen(engine.sync_engine, "engine_disposed", _close_twin)
+        _twins[engine.sync_engine] = twin
     return twin
+
+
+def _close_twin(engine: Engine) -> None:
+    twin = _twins.pop(engine, None)
+    if twin is not None:
+        twin.dispose()
 
 
 async def revision_of(engine: AsyncEngine) -> str:
@@ -131,6 +149,13 @@ def _json(value: Any) -> str:
         return to_json(value).decode()
     except PydanticSerializationError:
         return json.dumps(value)
+
+
+def _from_json(text: str) -> Any:
+    try:
+        return from_json(text)
+    except ValueError:
+        return json.loads(text)
 
 
 def _async_url(url: str) -> str:

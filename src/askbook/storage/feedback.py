@@ -41,7 +41,7 @@ class FeedbackStore:
         row |= {name: storable(row[name]) for name in ("comment", "question", "answer")}
         try:
             async with self._engine.begin() as connection:
-                await upsert(connection, feedback, [row])
+                await connection.run_sync(upsert, feedback, [row])
         except IntegrityError:
             return False
         return True

@@ -7,7 +7,6 @@ from sqlalchemy import Connection, Text, and_, bindparam, cast, delete, func, se
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from askbook.book import DocumentChunk
-from askbook.storage.reads import Reads
 from askbook.storage.remembering import Remembered
 from askbook.storage.rows import (
     Choices,
@@ -24,6 +23,7 @@ from askbook.storage.rows import (
     slices,
     upsert,
 )
+from askbook.storage.steps import Steps
 from askbook.storage.tables import (
     books,
     calibrations,
@@ -51,7 +51,7 @@ class Library:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
-        self._reads = Reads(engine)
+        self._steps = Steps(engine)
         self._shelf = Remembered(self._read_shelf)
 
     async def books(self) -> list[ShelvedBook]:
@@ -75,7 +75,7 @@ class Library:
 
     async def save_book(self, shelved: ShelvedBook) -> None:
         async with self._engine.begin() as connection:
-            await upsert(connection, books, [book_row(shelved)])
+            await connection.run_sync(upsert, books, [book_row(shelved)])
         self._shelf.forget()
 
     async def delete_book(self, book_id: str) -> None:
@@ -147,7 +147,7 @@ class Library:
             )
             return lesson_of(row), [chunk_of(r) for r in found]
 
-        return await self._reads.run(read, one_moment=True)
+        return await self._steps.read(read, one_moment=True)
 
     async def chunks(self, book_id: str, chunk_ids: Sequence[str]) -> dict[str, DocumentChunk]:
         """The visible ones among these chunks, all as of one moment."""
@@ -160,7 +160,7 @@ class Library:
                 for row in connection.execute(_CHUNKS, {"book_id": book_id, "ids": ids})
             }
 
-        return await self._reads.run(read, one_moment=len(parts) > 1)
+        return await self._steps.read(read, one_moment=len(parts) > 1)
 
     async def texts(self, book_id: str, chunk_ids: Sequence[str]) -> dict[str, str]:
         """The embedded texts of the visible ones among these chunks."""
@@ -172,7 +172,7 @@ class Library:
                 for row in connection.execute(_TEXTS, {"book_id": book_id, "ids": ids})
             }
 
-        return await self._reads.run(read)
+        return await self._steps.read(read)
 
     async def export(self, book_id: str) -> AsyncIterator[DocumentChunk]:
         """Every chunk of a book, in book order."""
@@ -264,16 +264,19 @@ class Library:
     ) -> None:
         """The switch: these lessons and chunks take the place of what stood under their files, all at once."""
         files = [*removed, *(lesson.source_file for lesson in written)]
-        async with self._engine.begin() as connection:
+
+        def write(connection: Connection) -> None:
             for names in slices(files):
                 for table in (chunks, lessons):
-                    await connection.execute(
+                    connection.execute(
                         delete(table).where(
                             table.c.book_id == book_id, table.c.source_file.in_(names)
                         )
                     )
-            await upsert(connection, lessons, [lesson_row(lesson) for lesson in written])
-            await upsert(connection, chunks, [chunk_row(book_id, i, r) for i, r in rows.items()])
+            upsert(connection, lessons, [lesson_row(lesson) for lesson in written])
+            upsert(connection, chunks, [chunk_row(book_id, i, r) for i, r in rows.items()])
+
+        await self._steps.write(write)
 
     async def drop_chunks(self, book_id: str, chunk_ids: Sequence[str]) -> None:
         """Remove rows that belong to no lesson."""
@@ -310,18 +313,19 @@ class Library:
     async def mark_dirty(self, book_id: str, chunk_ids: Iterable[str]) -> None:
         """Note that the index may differ from the database for these chunks, before it does."""
         rows = [{"book_id": book_id, "chunk_id": chunk_id} for chunk_id in chunk_ids]
-        async with self._engine.begin() as connection:
-            await upsert(connection, dirty_points, rows)
+        await self._steps.write(lambda connection: upsert(connection, dirty_points, rows))
 
     async def clear_dirty(self, book_id: str, chunk_ids: Sequence[str]) -> None:
-        async with self._engine.begin() as connection:
+        def write(connection: Connection) -> None:
             for ids in slices(chunk_ids):
-                await connection.execute(
+                connection.execute(
                     delete(dirty_points).where(
                         dirty_points.c.book_id == book_id,
                         dirty_points.c.chunk_id.in_(ids),
                     )
                 )
+
+        await self._steps.write(write)
 
     async def dirty(self, book_id: str) -> list[str]:
         query = select(dirty_points.c.chunk_id).where(dirty_points.c.book_id == book_id)
@@ -341,17 +345,21 @@ class Library:
             if chunk_ids is not None
             else (chunks.c.source_file, source_files or ())
         )
-        found: dict[str, ChunkRow] = {}
-        async with self._engine.connect() as connection:
-            for part in slices(values):
-                rows = await connection.execute(
-                    select(
-                        chunks.c.chunk_id,
-                        chunks.c.source_file,
-                        chunks.c.chunk_index,
-                        chunks.c.text_hash,
-                        chunks.c.payload,
-                    ).where(chunks.c.book_id == book_id, column.in_(part))
+        query = select(
+            chunks.c.chunk_id,
+            chunks.c.source_file,
+            chunks.c.chunk_index,
+            chunks.c.text_hash,
+            chunks.c.payload,
+        )
+
+        def read(connection: Connection) -> dict[str, ChunkRow]:
+            return {
+                row[0]: ChunkRow(*row[1:])
+                for part in slices(values)
+                for row in connection.execute(
+                    query.where(chunks.c.book_id == book_id, column.in_(part))
                 )
-                found.update({row[0]: ChunkRow(*row[1:]) for row in rows})
-        return found
+            }
+
+        return await self._steps.read(read)

@@ -95,7 +95,7 @@ class DatabaseMove:
             begun = await self._begun(connection)
             claimed = sorted({*(begun or ()), *await self.book_ids()})
             row = {"move_id": self._move_id, "book_ids": claimed}
-            await upsert(connection, unfinished_moves, [row])
+            await connection.run_sync(upsert, unfinished_moves, [row])
         return begun
 
     async def copy(self) -> AsyncIterator[Copied]:
@@ -103,7 +103,7 @@ class DatabaseMove:
         for table in self._tables:
             async for page in _pages(self._source, table):
                 async with self._target.begin() as connection:
-                    await upsert(connection, table, page)
+                    await connection.run_sync(upsert, table, page)
                 yield Copied(table.name, len(page))
         yield Copied(ingestion_jobs.name, await self._copy_jobs())
 
@@ -138,7 +138,7 @@ class DatabaseMove:
         """Show the books to readers, and forget that there was a move, both at once."""
         async with self._target.begin() as connection:
             async for page in _pages(self._source, books):
-                await upsert(connection, books, page)
+                await connection.run_sync(upsert, books, page)
                 if len(await _present(connection, books, page)) != len(page):
                     raise _incomplete("Not all books are there.")
             mine = unfinished_moves.c.move_id == self._move_id

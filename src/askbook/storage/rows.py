@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
 
+from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from askbook.book import Book, DocumentChunk, Heading, Module
 
@@ -92,11 +92,10 @@ def slices(items: Sequence[str]) -> list[list[str]]:
     return [unique[start : start + PARAMETERS] for start in range(0, len(unique), PARAMETERS)]
 
 
-async def upsert(connection: AsyncConnection, table: Any, rows: Sequence[dict[str, Any]]) -> None:
+def upsert(connection: Connection, table: Any, rows: Sequence[dict[str, Any]]) -> None:
     """Insert rows, replacing those with the same key."""
-    if not rows:
-        return
-    await connection.execute(_upsert_statement(table, connection.dialect.name), list(rows))
+    if rows:
+        connection.execute(_upsert_statement(table, connection.dialect.name), list(rows))
 
 
 @cache

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
-from sqlalchemy import and_, delete, select
+from sqlalchemy import Connection, and_, delete, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from askbook.book import Vector
 from askbook.storage.rows import slices, upsert
+from askbook.storage.steps import Steps
 from askbook.storage.tables import chunks, vectors
 
 
@@ -16,20 +17,21 @@ class VectorCache:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self._steps = Steps(engine)
 
     async def find(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, Vector]:
-        found: dict[str, Vector] = {}
-        async with self._engine.connect() as connection:
-            for part in slices(hashes):
-                rows = await connection.execute(
-                    select(vectors.c.text_hash, vectors.c.vector).where(
-                        vectors.c.fingerprint == fingerprint,
-                        vectors.c.text_hash.in_(part),
-                    )
+        query = select(vectors.c.text_hash, vectors.c.vector)
+
+        def read(connection: Connection) -> dict[str, Vector]:
+            return {
+                row.text_hash: np.frombuffer(row.vector, dtype=np.float32)
+                for part in slices(hashes)
+                for row in connection.execute(
+                    query.where(vectors.c.fingerprint == fingerprint, vectors.c.text_hash.in_(part))
                 )
-                for row in rows:
-                    found[row.text_hash] = np.frombuffer(row.vector, dtype=np.float32)
-        return found
+            }
+
+        return await self._steps.read(read)
 
     async def save(self, fingerprint: str, computed: dict[str, Vector]) -> None:
         rows = [
@@ -40,8 +42,7 @@ class VectorCache:
             }
             for text_hash, vector in computed.items()
         ]
-        async with self._engine.begin() as connection:
-            await upsert(connection, vectors, rows)
+        await self._steps.write(lambda connection: upsert(connection, vectors, rows))
 
     async def drop(self, fingerprint: str, hashes: Sequence[str]) -> None:
         """Drop vectors that are in doubt."""

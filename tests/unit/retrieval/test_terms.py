@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askbook.retrieval.terms import content_terms, stem
+from askbook.retrieval.terms import content_terms, held, stem, term_set
 
 
 def test_stop_words_and_repetitions_are_left_out() -> None:
@@ -30,3 +30,16 @@ def test_terms_are_distinct_and_lower_case(text: str) -> None:
     terms = content_terms(text)
     assert len(terms) == len(set(terms))
     assert all(term == term.lower() for term in terms)
+
+
+WORDS = st.lists(
+    st.sampled_from("a's ties tie tying robots robot's use Used x1 X1's naming names y ies".split())
+    | st.from_regex(r"[A-Za-z0-9]{1,5}(?:ies|ing|ed|ly|es|s|'s|)", fullmatch=True),
+    max_size=12,
+).map(" ".join)
+
+
+@given(asked=WORDS, text=WORDS)
+def test_the_terms_a_text_holds_are_those_of_all_its_terms(asked: str, text: str) -> None:
+    terms = content_terms(asked)
+    assert held(terms, text) == term_set(text) & set(terms)

@@ -36,10 +36,10 @@ class _Expansion:
         includes: list[str],
         warnings: list[str],
     ) -> None:
-        self._docs_root = docs_root
-        roots = (docs_root.resolve(), folder.resolve(), docs_root.resolve().parent)
+        self._docs_root, folder = docs_root.resolve(), folder.resolve()
+        above = self._docs_root.parent
         # An mdBook keeps its listings beside `src`, never above the book's own folder.
-        self._boundary = roots[2] if folder.resolve() in (roots[0], roots[2]) else roots[1]
+        self._boundary = above if folder in (self._docs_root, above) else folder
         self._source_file = source_file
         self._includes = includes
         self._warnings = warnings
@@ -112,4 +112,4 @@ def _select(text: str, part: str) -> str | None:
 
 
 def _relative(path: Path, root: Path) -> str:
-    return Path(os.path.relpath(path, root.resolve())).as_posix()
+    return Path(os.path.relpath(path, root)).as_posix()
