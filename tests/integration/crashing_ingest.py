@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shelf import open_shelf
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 
 from askbook.book import IngestionMode
 from askbook.index.edge import EdgeIndex
@@ -61,6 +61,20 @@ def ingest(
     steps = Steps(last_step)
     asyncio.run(_ingest(folder, data_dir, mode, steps))
     told.write_text(str(steps.taken))
+
+
+def open_first(data_dir: Path, last_step: int | None, told: Path) -> None:
+    """Open a new data directory and die at `last_step`; without one, tell how many steps it took."""
+    steps = Steps(last_step)
+    for name in ("before_cursor_execute", "after_cursor_execute", "commit"):
+        event.listen(Engine, name, steps.take)
+    asyncio.run(_open(data_dir))
+    told.write_text(str(steps.taken))
+
+
+async def _open(data_dir: Path) -> None:
+    async with open_shelf(data_dir):
+        pass
 
 
 async def _ingest(folder: Path, data_dir: Path, mode: IngestionMode, steps: Steps) -> None:

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -14,7 +15,10 @@ import crashing_ingest
 import pytest
 from shelf import BOOK, clean_build, lesson, open_shelf, write
 
+from askbook.book import IngestionMode
+
 CRASHES = int(os.environ.get("ASKBOOK_TEST_CRASHES", "10"))
+MODES: tuple[IngestionMode, ...] = ("incremental", "full", "recreate")
 LESSONS = [f"m{i // 5}/{i % 5 + 1:02}-lesson.md" for i in range(10)]
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL and fork")
@@ -54,22 +58,26 @@ def edit(folder: Path, version: int, random: Random) -> None:
 def run_child(
     folder: Path,
     data_dir: Path,
-    mode: str,
+    mode: IngestionMode,
     *,
     last_step: int | None = None,
     seconds: float | None = None,
 ) -> tuple[int, int]:
     """Ingest in a child that dies at a step or after a time: its exit code, and its steps if it finished."""
+    told = data_dir.with_suffix(".steps")
+    target = partial(crashing_ingest.ingest, folder, data_dir, mode, last_step, told)
+    return run(target, told, seconds)
+
+
+def run(target: Callable[[], None], told: Path, seconds: float | None = None) -> tuple[int, int]:
+    """The exit code of a child, and what it told of its steps."""
     # Children of a server that has the product imported: a kill hits an ingest, not an import.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
         ["askbook.ingestion.audit", "askbook.index.edge", "askbook.storage.engine", "aiosqlite"]
     )
-    told = data_dir.with_suffix(".steps")
     told.unlink(missing_ok=True)
-    child = context.Process(
-        target=crashing_ingest.ingest, args=(folder, data_dir, mode, last_step, told)
-    )
+    child = context.Process(target=target)
     child.start()
     child.join(seconds or 120)
     if seconds is not None:
@@ -118,7 +126,7 @@ async def test_kill_at_any_moment(
         async with open_shelf(data_dir) as shelf:
             await shelf.ingest(folder)
         edit(folder, 1, random)
-    mode = random.choice(["incremental"] * 6 + ["full", "recreate"])
+    [mode] = random.choices(MODES, (6, 1, 1))
     for _ in range(random.choice([1, 1, 2])):  # the second kills the recovery
         if random.random() < 0.7:
             code, _ = run_child(folder, data_dir, mode, last_step=random.randint(1, 150))
@@ -130,6 +138,20 @@ async def test_kill_at_any_moment(
     if random.random() < 0.3:
         edit(folder, 2, random)
     await check_converged(folder, data_dir, place / "clean")
+
+
+async def test_killed_while_the_database_is_made(place: Path) -> None:
+    told = place / "steps"
+    first = partial(crashing_ingest.open_first, told=told)
+    code, steps = run(partial(first, place / "whole", None), told)
+    assert code == 0
+    assert steps > 40
+    for last_step in [*range(1, steps, steps // 12), steps]:
+        data_dir = place / f"killed-{last_step}"
+        code, _ = run(partial(first, data_dir, last_step), told)
+        assert code == -signal.SIGKILL
+        async with open_shelf(data_dir) as shelf:
+            assert await shelf.library.books() == []
 
 
 async def test_an_ingest_takes_the_steps_the_kills_are_drawn_from(place: Path) -> None:

@@ -88,7 +88,7 @@ class Assembly:
             self._directory.close()
             raise
         self.judge = make_judge(self.settings, self._given_judge)
-        self._likeness = make_likeness(self.embedder)
+        self.likeness = make_likeness(self.embedder)
         self.library = Library(self._engine)
         self.cache = VectorCache(self._engine)
         retrieval = self.settings.retrieval
@@ -113,7 +113,7 @@ class Assembly:
         self.keys = Keys(KeyStore(self._engine))
         self.tutor = traced_tutor(
             self._tracer,
-            make_tutor(self.settings, self.searcher, judge, self._likeness, self._given_model),
+            make_tutor(self.settings, self.searcher, judge, self.likeness, self._given_model),
         )
         self.turns = ChatTurns(
             self.searcher,
@@ -142,7 +142,7 @@ class Assembly:
             await self.tutor.close()
         await self.index.close()
         await self.embedder.close()
-        await self._likeness.close()
+        await self.likeness.close()
         if self.judge is not None:
             await self.judge.close()
         if self._engine is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from askbook.agent.contradictions import NOTE
 from askbook.agent.extractive import MODEL, unescape_marks
 from askbook.agent.grounding import check_support
+from askbook.agent.likeness import Likeness
 from askbook.agent.passages import cut_into_units, without_quote_marks
 from askbook.agent.response import AgentResponse
 from askbook.agent.verifying import settle
@@ -44,6 +45,7 @@ async def read_answer(
     documents: Mapping[str, str],
     disclaimer: str,
     judge: Judge | None = None,
+    likeness: Likeness | None = None,
 ) -> AnswerOutcome:
     """Score a response; `documents` names the document of each chunk.
 
@@ -60,7 +62,8 @@ async def read_answer(
     for sentence, numbers in sentences:
         cited = [sources[n] for n in numbers if n in sources]
         supported += _is_quoted(sentence, cited) or (
-            response.model != MODEL and await _is_grounded(sentence, cited, question.text, judge)
+            response.model != MODEL
+            and await _is_grounded(sentence, cited, question.text, judge, likeness)
         )
     words = " ".join(sentence for sentence, _ in sentences)
     cited = [documents[c.chunk_id] for c in response.citations]
@@ -128,14 +131,18 @@ def _is_quoted(sentence: str, cited: Sequence[SearchResult]) -> bool:
 
 
 async def _is_grounded(
-    sentence: str, cited: Sequence[SearchResult], asked: str, judge: Judge | None
+    sentence: str,
+    cited: Sequence[SearchResult],
+    asked: str,
+    judge: Judge | None,
+    likeness: Likeness | None,
 ) -> bool:
     """Whether one of the chunks it cites, or all of them together, says what the sentence says."""
     heading = " ".join(source.chunk.metadata.breadcrumb for source in cited)
     texts = [source.text for source in cited]
     for passage in dict.fromkeys((*texts, "\n\n".join(texts))):
         support = check_support(sentence, passage, heading, asked)
-        if (await settle(support, sentence, passage, judge)).verdict == "supported":
+        if (await settle(support, sentence, passage, judge, likeness)).verdict == "supported":
             return True
     return False
 

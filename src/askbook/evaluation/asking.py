@@ -153,7 +153,8 @@ class Asker:
         response = await self._turns.answer(query, book, history=history)
         documents = self._documents((*context.results, *response.sources))
         judge = self._searchers.judge
-        outcome = await read_answer(response, question, documents, book.disclaimer, judge)
+        likeness = self._askbook.likeness
+        outcome = await read_answer(response, question, documents, book.disclaimer, judge, likeness)
         first = next(iter(context.results), None)
         floor = read_floor(first, question, documents, answered=outcome.answered)
         return replace(outcome, floor=floor)

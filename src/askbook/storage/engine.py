@@ -179,17 +179,15 @@ def _configure_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _migrate(connection: Connection) -> None:
+    if _is_current(connection):
+        return
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(7215530)"))
-    if inspect(connection).has_table("alembic_version"):
-        version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-        if version == HEAD:
-            return
-        if version is not None and version > HEAD:
-            raise ServiceUnavailable(
-                f"The database is at version {version}, newer than this askbook ({HEAD}).",
-                "Install the newer askbook again, or use another data directory.",
-            )
+    else:
+        # The driver begins no transaction for DDL: without this, a kill leaves half of the tables.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    if _is_current(connection):
+        return
     from alembic import command
     from alembic.config import Config
 
@@ -197,3 +195,16 @@ def _migrate(connection: Connection) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+
+
+def _is_current(connection: Connection) -> bool:
+    """Whether the database has the tables of this askbook; one of a newer askbook is refused."""
+    if not inspect(connection).has_table("alembic_version"):
+        return False
+    version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    if version is not None and version > HEAD:
+        raise ServiceUnavailable(
+            f"The database is at version {version}, newer than this askbook ({HEAD}).",
+            "Install the newer askbook again, or use another data directory.",
+        )
+    return version == HEAD

@@ -1,9 +1,12 @@
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from askbook.agent.extractive import MODEL
+from askbook.agent.likeness import Likeness
+from askbook.book import Vector
 from askbook.evaluation.answers import read_answer, read_floor
 from askbook.evaluation.datasets import Question
 from sample_chunks import make_result
@@ -84,6 +87,26 @@ async def test_only_a_model_may_use_words_of_its_own(model: str, supported: int)
     given = response(written, {1: ("c1", chunk)}, model=model)
     found = await read_answer(given, QUESTION, {"c1": "a"}, "Careful.")
     assert (found.sentences, found.supported) == (2, supported)
+
+
+class Alike:
+    """Finds all texts alike."""
+
+    async def embed_query(self, text: str) -> Vector:
+        return np.ones(1, dtype=np.float32)
+
+
+@pytest.mark.parametrize(("likeness", "supported"), [(None, 0), (Alike(), 1)])
+async def test_a_word_of_its_own_is_weighed_as_it_was_when_sent_out(
+    likeness: Likeness | None, supported: int
+) -> None:
+    given = response(
+        "Nodes exchange messages over channels. [1]",
+        {1: ("c1", "Nodes exchange messages over topics. A topic carries one type.")},
+        model="gpt",
+    )
+    found = await read_answer(given, QUESTION, {"c1": "a"}, "Careful.", likeness=likeness)
+    assert (found.sentences, found.supported) == (1, supported)
 
 
 def test_the_floor_is_the_opening_of_the_first_chunk() -> None:
