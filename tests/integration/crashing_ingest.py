@@ -12,9 +12,12 @@ from shelf import open_shelf
 from sqlalchemy import Engine, event
 
 from askbook.book import IngestionMode
+from askbook.bootstrap import Askbook
+from askbook.config import load_settings
 from askbook.index.edge import EdgeIndex
 from askbook.ingestion import preparing
 from askbook.storage.engine import twin_of
+from askbook.storage.rows import ShelvedBook
 from doubles import NullEmbedder
 
 
@@ -63,18 +66,21 @@ def ingest(
     told.write_text(str(steps.taken))
 
 
-def open_first(data_dir: Path, last_step: int | None, told: Path) -> None:
-    """Open a new data directory and die at `last_step`; without one, tell how many steps it took."""
+def begin(data_dir: Path, last_step: int | None, told: Path) -> None:
+    """Make the databases of a new data directory and die at `last_step`; without one, tell how many steps it took."""
     steps = Steps(last_step)
     for name in ("before_cursor_execute", "after_cursor_execute", "commit"):
         event.listen(Engine, name, steps.take)
-    asyncio.run(_open(data_dir))
+    asyncio.run(start_jobs(data_dir))
     told.write_text(str(steps.taken))
 
 
-async def _open(data_dir: Path) -> None:
-    async with open_shelf(data_dir):
-        pass
+async def start_jobs(data_dir: Path) -> list[ShelvedBook]:
+    """The books of a data directory in which jobs can be run."""
+    settings = load_settings(data_dir=data_dir, judge=False)
+    async with Askbook(settings, embedder=NullEmbedder()) as askbook:
+        await askbook.durable_jobs.start()
+        return await askbook.library.books()
 
 
 async def _ingest(folder: Path, data_dir: Path, mode: IngestionMode, steps: Steps) -> None:

@@ -21,9 +21,11 @@ from askbook.book import IngestionMode
 from askbook.errors import Conflict, ServiceUnavailable
 from askbook.ingestion.jobs import IngestionJob, Progress
 from askbook.ingestion.running import IngestionJobs
+from askbook.storage.engine import QUEUE_CONNECTIONS, open_queue
 
 if TYPE_CHECKING:
     from dbos import Queue
+    from sqlalchemy import Engine
 
 QUEUE = "ingestion"
 JOBS_AT_ONCE = 2
@@ -53,6 +55,7 @@ class DurableJobs:
         self._tasks: set[asyncio.Task[None]] = set()
         self._tending: asyncio.Task[None] | None = None
         self._queue: Queue | None = None
+        self._queue_engine: Engine | None = None
         self._workflow: Callable[[int], None] | None = None
 
     async def start(self) -> None:
@@ -124,15 +127,18 @@ class DurableJobs:
         # At first use: it takes half a second, which only servers and workers have.
         from dbos import DBOS
 
+        is_embedded = self._url.startswith("sqlite")
+        self._queue_engine = open_queue(self._url) if is_embedded else None
         DBOS(
             config={
                 "name": "askbook",
                 "system_database_url": self._url,
+                "system_database_engine": self._queue_engine,
                 "executor_id": self._worker_id,
                 "application_version": VERSION,
                 "log_level": "ERROR",
                 "enable_otlp": False,
-                "sys_db_pool_size": 5,
+                "sys_db_pool_size": QUEUE_CONNECTIONS,
             }
         )
 
@@ -228,6 +234,8 @@ class DurableJobs:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.to_thread(_destroy)
+        if self._queue_engine is not None:
+            self._queue_engine.dispose()
         await self._jobs.presence.withdraw()
         _one_per_process.release()
 

@@ -28,6 +28,9 @@ from askbook.errors import (
 
 DATABASE_FILE = "askbook.db"
 HEAD = "0007"
+QUEUE_CONNECTIONS = 5
+
+_DDL = ("CREATE", "ALTER", "DROP")
 
 
 async def open_engine(data_dir: Path, database_url: str | None = None) -> AsyncEngine:
@@ -90,6 +93,29 @@ def twin_of(engine: AsyncEngine) -> Engine | None:
         event.listen(engine.sync_engine, "engine_disposed", _close_twin)
         _twins[engine.sync_engine] = twin
     return twin
+
+
+def open_queue(url: str) -> Engine:
+    """An engine for a queue in SQLite whose tables come all at once or not at all."""
+    engine = create_engine(url, pool_size=QUEUE_CONNECTIONS)
+    event.listen(engine, "connect", _configure_queue)
+    event.listen(engine, "before_cursor_execute", _begin_before_ddl)
+    return engine
+
+
+def _configure_queue(connection: Any, _record: Any) -> None:
+    connection.isolation_level = "IMMEDIATE"
+    connection.execute("PRAGMA busy_timeout=30000")
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _begin_before_ddl(
+    connection: Connection, cursor: Any, statement: str, *_: Any, **__: Any
+) -> None:
+    """The driver begins no transaction for DDL: after a kill in the middle, half of the tables would be there."""
+    driver: Any = connection.connection.driver_connection
+    if statement.lstrip().upper().startswith(_DDL) and not driver.in_transaction:
+        cursor.execute("BEGIN IMMEDIATE")
 
 
 def _close_twin(engine: Engine) -> None:
@@ -184,7 +210,7 @@ def _migrate(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(7215530)"))
     else:
-        # The driver begins no transaction for DDL: without this, a kill leaves half of the tables.
+        # As for `open_queue`: the driver begins none for DDL.
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     if _is_current(connection):
         return
