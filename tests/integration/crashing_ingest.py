@@ -16,8 +16,8 @@ from askbook.bootstrap import Askbook
 from askbook.config import load_settings
 from askbook.index.edge import EdgeIndex
 from askbook.ingestion import preparing
-from askbook.storage.engine import twin_of
 from askbook.storage.rows import ShelvedBook
+from askbook.storage.steps import twin_of
 from doubles import NullEmbedder
 
 
@@ -85,7 +85,9 @@ async def start_jobs(data_dir: Path) -> list[ShelvedBook]:
 
 async def _ingest(folder: Path, data_dir: Path, mode: IngestionMode, steps: Steps) -> None:
     async with open_shelf(data_dir, SteppedEmbedder(steps)) as shelf:
-        engines: list[Any] = [shelf.engine.sync_engine, twin_of(shelf.engine)]
+        twin = twin_of(shelf.engine)
+        assert twin is not None
+        engines: list[Any] = [shelf.engine.sync_engine, twin.engine]
         for engine in engines:
             event.listen(engine, "before_cursor_execute", steps.take)
             event.listen(engine, "after_cursor_execute", steps.take)

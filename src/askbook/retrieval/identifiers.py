@@ -38,13 +38,19 @@ def names_in(question: str) -> tuple[str, ...]:
 
 def holding(question: str, names: Sequence[str], texts: Mapping[str, str]) -> set[str]:
     """The keys of the texts that hold most of the names letter by letter, if that singles them out."""
-    patterns = [re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE) for name in names]
+    patterns = [_whole(name) for name in names]
     held = {
         key: sum(bool(pattern.search(text)) for pattern in patterns) for key, text in texts.items()
     }
     most = max(held.values(), default=0)
     keys = {key for key, count in held.items() if count == most} if most else set[str]()
     return keys if len(keys) <= FEW or _says_no_more(question, names) else set()
+
+
+def _whole(name: str) -> re.Pattern[str]:
+    """Where a name stands by itself; a flag goes on over hyphens."""
+    end = r"(?![\w-])" if name.startswith("-") else r"(?!\w)"
+    return re.compile(rf"(?<!\w){re.escape(name)}{end}", re.IGNORECASE)
 
 
 def _says_no_more(question: str, names: Sequence[str]) -> bool:

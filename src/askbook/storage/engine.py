@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 from sqlalchemy import (
@@ -38,7 +37,7 @@ async def open_engine(data_dir: Path, database_url: str | None = None) -> AsyncE
     if database_url is None:
         data_dir.mkdir(parents=True, exist_ok=True)
         engine = create_async_engine(
-            f"sqlite+aiosqlite:///{data_dir / DATABASE_FILE}",
+            f"sqlite+aiosqlite:///{data_dir.absolute() / DATABASE_FILE}",
             json_serializer=_json,
             json_deserializer=_from_json,
         )
@@ -76,22 +75,13 @@ async def bring_up_to_date(engine: AsyncEngine) -> None:
         raise translate(error) from error
 
 
-_twins: WeakKeyDictionary[Engine, Engine] = WeakKeyDictionary()
-
-
-def twin_of(engine: AsyncEngine) -> Engine | None:
-    """A synchronous engine on the same SQLite file, closed together with the other; none on PostgreSQL."""
-    if engine.dialect.name != "sqlite":
-        return None
-    twin = _twins.get(engine.sync_engine)
-    if twin is None:
-        twin = create_engine(
-            engine.url.set(drivername="sqlite"), json_serializer=_json, json_deserializer=_from_json
-        )
-        event.listen(twin, "connect", _configure_sqlite)
-        event.listen(twin, "handle_error", _translate_failure)
-        event.listen(engine.sync_engine, "engine_disposed", _close_twin)
-        _twins[engine.sync_engine] = twin
+def make_twin(engine: AsyncEngine) -> Engine:
+    """A synchronous engine on the same SQLite file."""
+    twin = create_engine(
+        engine.url.set(drivername="sqlite"), json_serializer=_json, json_deserializer=_from_json
+    )
+    event.listen(twin, "connect", _configure_sqlite)
+    event.listen(twin, "handle_error", _translate_failure)
     return twin
 
 
@@ -116,12 +106,6 @@ def _begin_before_ddl(
     driver: Any = connection.connection.driver_connection
     if statement.lstrip().upper().startswith(_DDL) and not driver.in_transaction:
         cursor.execute("BEGIN IMMEDIATE")
-
-
-def _close_twin(engine: Engine) -> None:
-    twin = _twins.pop(engine, None)
-    if twin is not None:
-        twin.dispose()
 
 
 async def revision_of(engine: AsyncEngine) -> str:

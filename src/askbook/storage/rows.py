@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -93,9 +94,14 @@ def slices(items: Sequence[str]) -> list[list[str]]:
 
 
 def upsert(connection: Connection, table: Any, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows, replacing those with the same key."""
+    """Insert rows, replacing those with the same key.
+
+    In the order of their keys: two that write the same rows otherwise wait for each other.
+    """
     if rows:
-        connection.execute(_upsert_statement(table, connection.dialect.name), list(rows))
+        keys = itemgetter(*(column.name for column in table.primary_key))
+        statement = _upsert_statement(table, connection.dialect.name)
+        connection.execute(statement, sorted(rows, key=keys))
 
 
 @cache

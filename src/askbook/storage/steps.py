@@ -2,14 +2,19 @@
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, event
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from askbook.storage.engine import twin_of
+from askbook.storage.engine import make_twin
 
 R = TypeVar("R")
+
+READERS = 4
 
 
 class Steps:
@@ -25,7 +30,8 @@ class Steps:
         """
         twin = twin_of(self._engine)
         if twin is not None:
-            return await asyncio.to_thread(_read, twin, function, one_moment)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(twin.readers, twin.read, function, one_moment)
         async with self._engine.connect() as connection:
             if one_moment:
                 await connection.execution_options(isolation_level="REPEATABLE READ")
@@ -35,27 +41,64 @@ class Steps:
         """What a function gives back whose statements are one transaction."""
         twin = twin_of(self._engine)
         if twin is not None:
-            return await _to_its_end(asyncio.create_task(asyncio.to_thread(_write, twin, function)))
+            loop = asyncio.get_running_loop()
+            return await _to_its_end(loop.run_in_executor(twin.writer, twin.write, function))
         async with self._engine.begin() as connection:
             return await connection.run_sync(function)
 
 
-def _read(engine: Engine, function: Callable[[Connection], R], one_moment: bool) -> R:
-    with engine.connect() as connection:
-        if one_moment:
-            connection.exec_driver_sql("BEGIN")
-        return function(connection)
+class Twin:
+    """A synchronous engine with threads of its own: writes follow each other, and no read waits for them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.readers = ThreadPoolExecutor(READERS, "database-read")
+        self.writer = ThreadPoolExecutor(1, "database-write")
+
+    def read(self, function: Callable[[Connection], R], one_moment: bool) -> R:
+        with self.engine.connect() as connection:
+            if one_moment:
+                connection.exec_driver_sql("BEGIN")
+            return function(connection)
+
+    def write(self, function: Callable[[Connection], R]) -> R:
+        with self.engine.begin() as connection:
+            return function(connection)
+
+    def close(self) -> None:
+        """Wait for what has begun, then let go of the file."""
+        self.readers.shutdown()
+        self.writer.shutdown()
+        self.engine.dispose()
 
 
-def _write(engine: Engine, function: Callable[[Connection], R]) -> R:
-    with engine.begin() as connection:
-        return function(connection)
+_twins: WeakKeyDictionary[Engine, Twin] = WeakKeyDictionary()
 
 
-async def _to_its_end(writing: "asyncio.Task[R]") -> R:
+def twin_of(engine: AsyncEngine) -> Twin | None:
+    """The twin of an engine on SQLite, closed together with it; PostgreSQL needs none."""
+    if engine.dialect.name != "sqlite":
+        return None
+    twin = _twins.get(engine.sync_engine)
+    if twin is None:
+        twin = _twins[engine.sync_engine] = Twin(make_twin(engine))
+        event.listen(engine.sync_engine, "engine_disposed", _close_twin)
+    return twin
+
+
+def _close_twin(engine: Engine) -> None:
+    twin = _twins.pop(engine, None)
+    if twin is not None:
+        twin.close()
+
+
+async def _to_its_end(writing: asyncio.Future[R]) -> R:
     """What a thread has begun cannot be called back: who is cancelled meanwhile waits until it is done."""
     try:
         return await asyncio.shield(writing)
     except asyncio.CancelledError:
-        await asyncio.gather(writing, return_exceptions=True)
+        while not writing.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([writing])
+        writing.exception()  # nobody else will ask for it
         raise

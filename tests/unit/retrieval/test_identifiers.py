@@ -31,6 +31,11 @@ def test_only_the_whole_name_counts() -> None:
     assert holding("rclpy.spin", ("rclpy.spin",), texts) == {"whole"}
 
 
+def test_a_flag_is_not_the_beginning_of_a_longer_one() -> None:
+    texts = {"longer": "Pass --log-level-file.", "whole": "Pass `--log-level`, or nothing."}
+    assert holding("--log-level", ("--log-level",), texts) == {"whole"}
+
+
 def test_the_chunk_with_most_of_the_names_is_meant() -> None:
     texts = {"both": "ros2 run --args a_b", "one": "a_b", "none": "c"}
     assert holding("--args a_b", ("--args", "a_b"), texts) == {"both"}
