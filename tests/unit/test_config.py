@@ -150,3 +150,24 @@ def test_settings_cannot_be_changed() -> None:
     settings = load_settings()
     with pytest.raises(Exception, match="frozen"):
         settings.server.port = 1  # pyright: ignore[reportAttributeAccessIssue]  # on purpose
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["foo", "mysql://u:hidden@h/n", "sqlite:///x.db", "postgresql://u:hidden@h:abc/n", "http://h"],
+)
+def test_a_database_that_is_no_postgresql_is_refused(
+    monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("ASKBOOK_DATABASE_URL", url)
+    with pytest.raises(ConfigurationError, match=r"ASKBOOK_DATABASE_URL.*postgresql://") as caught:
+        load_settings()
+    assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://u:p@h:5432/n", "postgres://h/n", "postgresql://u@/n?host=/tmp/socket"]
+)
+def test_an_address_of_postgresql_is_taken(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("ASKBOOK_DATABASE_URL", url)
+    assert load_settings().storage.database_url is not None

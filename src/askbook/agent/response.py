@@ -117,8 +117,8 @@ class AgentResponse:
 
 def cite(book: Book, chunk: DocumentChunk, n: int, start: int, end: int) -> Citation:
     """A citation of `chunk.text[start:end]`, pointing at the book's site or at our own reading page."""
-    metadata = chunk.metadata
-    page_url, _, anchor = metadata.url.partition("#")
+    metadata, section = chunk.metadata, chunk.section_at(start)
+    page_url, anchor = metadata.url.partition("#")[0], section.anchor
     if book.base_url is None:
         page_url = f"/read/{percent(book.book_id)}/{percent(metadata.source_file)}"
         url = f"{page_url}?chunk={chunk.id}&quote={start}-{end}"
@@ -127,7 +127,7 @@ def cite(book: Book, chunk: DocumentChunk, n: int, start: int, end: int) -> Cita
     return Citation(
         n=n,
         page_title=metadata.page_title,
-        section_title=metadata.section_title,
+        section_title=section.title or None,
         page_url=page_url,
         url=f"{url}#{percent(anchor)}" if anchor else url,
         module_name=metadata.module,

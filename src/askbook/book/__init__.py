@@ -1,6 +1,6 @@
 """The domain: books, lessons and chunks as frozen, validated values. Pure; no I/O beyond a manifest file."""
 
-from askbook.book.chunk import DocumentChunk, DocumentMetadata
+from askbook.book.chunk import DocumentChunk, DocumentMetadata, Section
 from askbook.book.ids import chunk_id, content_hash, parent_doc_id
 from askbook.book.lesson import Block, Heading, Lesson, Slot
 from askbook.book.manifest import Book, Module, load_book
@@ -31,6 +31,7 @@ __all__ = [
     "Lesson",
     "Module",
     "ProficiencyLevel",
+    "Section",
     "Slot",
     "TeachingLayer",
     "Vector",

@@ -1,11 +1,11 @@
 """The retrievable unit and its metadata, checked when made."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from askbook.book.ids import content_hash
 from askbook.book.types import (
@@ -103,13 +103,23 @@ class DocumentMetadata:
         _require(self.version >= 1, "version", self.version, "1 or more")
 
 
+class Section(NamedTuple):
+    """A heading inside a chunk: what follows `start` in its text stands under it."""
+
+    start: int
+    title: str
+    anchor: str
+
+
 @dataclass(frozen=True, slots=True)
 class DocumentChunk:
-    """A retrievable unit: its id, its text and its metadata."""
+    """A retrievable unit: its id, its text and its metadata, which name the section it begins in."""
 
     id: str
     text: str
     metadata: DocumentMetadata
+    sections: tuple[Section, ...] = ()
+    """Those that begin further on."""
 
     def __post_init__(self) -> None:
         _require(_is_uuid(self.id), "id", self.id, "a UUID")
@@ -139,6 +149,13 @@ class DocumentChunk:
     def char_count(self) -> int:
         return len(self.text)
 
+    def section_at(self, position: int) -> Section:
+        """The section that a place in the text belongs to."""
+        inside = [section for section in self.sections if section.start <= position]
+        if inside:
+            return inside[-1]
+        return Section(0, self.metadata.section_title or "", self.metadata.url.partition("#")[2])
+
     @property
     def embedded_text(self) -> str:
         """What the embedder sees: the breadcrumb, then the text."""
@@ -156,12 +173,19 @@ class DocumentChunk:
         return payload
 
     @classmethod
-    def from_payload(cls, chunk_id: str, payload: dict[str, Any]) -> "DocumentChunk":
+    def from_payload(
+        cls, chunk_id: str, payload: dict[str, Any], sections: Iterable[Iterable[Any]] = ()
+    ) -> "DocumentChunk":
         """Rebuild a chunk from its stored form."""
         values = {name: payload[name] for name in _METADATA_NAMES}
         values["created_at"] = datetime.fromisoformat(payload["created_at"])
         values["updated_at"] = datetime.fromisoformat(payload["updated_at"])
-        return cls(id=chunk_id, text=payload["text"], metadata=DocumentMetadata(**values))
+        return cls(
+            id=chunk_id,
+            text=payload["text"],
+            metadata=DocumentMetadata(**values),
+            sections=tuple(Section(*section) for section in sections),
+        )
 
 
 _METADATA_NAMES = tuple(field.name for field in fields(DocumentMetadata))

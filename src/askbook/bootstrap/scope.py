@@ -50,7 +50,10 @@ def choose_book(
     if not shelved:
         raise NotFound("There is no book here yet.", "Ingest one with `askbook ingest PATH`.")
     if book_id is None and len(shelved) > 1:
-        raise InvalidInput(f"There are several books: {known}.", "Name one with --book.")
+        raise InvalidInput(
+            f"There are several books: {known}.",
+            "Name one: with --book on the command line, as book_id elsewhere.",
+        )
     for candidate in shelved:
         if book_id in (None, candidate.book.book_id):
             return candidate

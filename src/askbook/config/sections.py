@@ -4,6 +4,7 @@ import ipaddress
 import re
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -13,6 +14,8 @@ from pydantic import (
     SecretStr,
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+DATABASE_SCHEMES = ("postgresql", "postgres", "postgresql+asyncpg")
 
 
 class Section(BaseSettings):
@@ -37,6 +40,20 @@ def _address(value: str) -> str:
 Address: TypeAlias = Annotated[str, AfterValidator(_address)]
 
 
+def _database_address(value: SecretStr | None) -> SecretStr | None:
+    if value is not None:
+        try:
+            found = urlsplit(value.get_secret_value())
+            known = found.scheme in DATABASE_SCHEMES and found.port != 0
+        except ValueError:
+            known = False
+        if not known:
+            raise ValueError(
+                "an address such as postgresql://user:password@host:5432/name is needed"
+            )
+    return value
+
+
 def _words(value: object) -> object:
     """`a, b` as its words; a list stays a list."""
     return tuple(value.replace(",", " ").split()) if isinstance(value, str) else value
@@ -54,7 +71,7 @@ class StorageSettings(Section):
     """Where books, conversations and jobs are kept, and whether declined questions are."""
 
     data_dir: Path = Field(Path(".askbook"), validation_alias=_env("ASKBOOK_DATA_DIR"))
-    database_url: SecretStr | None = Field(
+    database_url: Annotated[SecretStr | None, AfterValidator(_database_address)] = Field(
         None,
         validation_alias=_env("ASKBOOK_DATABASE_URL"),
         description="postgresql://…; absent: SQLite inside the data directory",

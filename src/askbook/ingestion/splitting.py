@@ -15,6 +15,7 @@ from askbook.book import (
     DocumentMetadata,
     Heading,
     Lesson,
+    Section,
     chunk_id,
     content_hash,
     parent_doc_id,
@@ -24,7 +25,7 @@ from askbook.ingestion.breadcrumbs import breadcrumb
 from askbook.ingestion.packing import Atom, pack
 from askbook.ingestion.pieces import CountTokens, cut_block, joined
 
-SPLITTER_VERSION = 1
+SPLITTER_VERSION = 2
 """Raise it when the same lesson gives other chunks: lessons are then split again."""
 
 SPECIAL_TOKENS = 2
@@ -106,9 +107,23 @@ def split_lesson(
                     updated_at=updated_at,
                     version=version,
                 ),
+                _sections(part.blocks),
             )
         )
     return chunks
+
+
+def _sections(blocks: Sequence[Block]) -> tuple[Section, ...]:
+    """The headings inside a chunk, without one that it begins with."""
+    return tuple(
+        Section(
+            len(joined(blocks[: index + 1])) - len(block.text.strip()),
+            block.heading.title,
+            block.heading.anchor,
+        )
+        for index, block in enumerate(blocks)
+        if index and block.heading is not None
+    )
 
 
 def _parts(lesson: Lesson, count_tokens: CountTokens, target: int, maximum: int) -> list[_Part]:

@@ -128,6 +128,7 @@ def _stamped(
             chunk.metadata.chunk_index,
             text_hashes[chunk.id],
             chunk.to_payload(),
+            chunk.sections,
         )
         for chunk in prepared.chunks
     }

@@ -86,6 +86,8 @@ def check_question(text: str) -> None:
             f"The question has {len(text)} characters, at most {MAX_QUESTION} are taken.",
             "Shorten it to what you want to know.",
         )
+    if not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text):
+        raise InvalidInput("The question holds bytes that are no text.", "Write it as UTF-8.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

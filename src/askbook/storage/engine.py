@@ -26,7 +26,7 @@ from askbook.errors import (
 )
 
 DATABASE_FILE = "askbook.db"
-HEAD = "0007"
+HEAD = "0008"
 QUEUE_CONNECTIONS = 5
 
 _DDL = ("CREATE", "ALTER", "DROP")

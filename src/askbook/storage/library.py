@@ -39,7 +39,8 @@ _AMONG = and_(
     chunks.c.book_id == bindparam("book_id"),
     chunks.c.chunk_id.in_(bindparam("ids", expanding=True)),
 )
-_CHUNKS = select(chunks.c.chunk_id, chunks.c.payload).where(_AMONG)
+_CHUNK = (chunks.c.chunk_id, chunks.c.payload, chunks.c.sections)
+_CHUNKS = select(*_CHUNK).where(_AMONG)
 _TEXTS = select(
     chunks.c.chunk_id,
     *(chunks.c.payload[name].as_string() for name in ("breadcrumb", "text")),
@@ -141,7 +142,7 @@ class Library:
             if row is None:
                 return None
             found = connection.execute(
-                select(chunks.c.chunk_id, chunks.c.payload)
+                select(*_CHUNK)
                 .where(chunks.c.book_id == book_id, chunks.c.source_file == row.source_file)
                 .order_by(chunks.c.chunk_index)
             )
@@ -177,7 +178,7 @@ class Library:
     async def export(self, book_id: str) -> AsyncIterator[DocumentChunk]:
         """Every chunk of a book, in book order."""
         query = (
-            select(chunks.c.chunk_id, chunks.c.payload)
+            select(*_CHUNK)
             .join(
                 lessons,
                 and_(
@@ -351,6 +352,7 @@ class Library:
             chunks.c.chunk_index,
             chunks.c.text_hash,
             chunks.c.payload,
+            chunks.c.sections,
         )
 
         def read(connection: Connection) -> dict[str, ChunkRow]:

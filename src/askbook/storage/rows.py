@@ -75,12 +75,14 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """A chunk as stored: its place, the hash of its embedded text, which names its cached vector, its payload."""
+    """A chunk as stored: its place, the hash of its embedded text, which names its cached vector, its payload
+    and the sections inside it."""
 
     source_file: str
     chunk_index: int
     text_hash: str
     payload: dict[str, Any]
+    sections: Sequence[Sequence[Any]] = ()
 
     @property
     def embedded_text(self) -> str:
@@ -120,7 +122,7 @@ def _upsert_statement(table: Any, dialect_name: str) -> Any:
 
 
 def chunk_of(row: Any) -> DocumentChunk:
-    return DocumentChunk.from_payload(row.chunk_id, row.payload)
+    return DocumentChunk.from_payload(row.chunk_id, row.payload, row.sections)
 
 
 def book_of(row: Any) -> ShelvedBook:
@@ -170,6 +172,7 @@ def chunk_row(book_id: str, chunk_id: str, row: ChunkRow) -> dict[str, Any]:
         "chunk_index": row.chunk_index,
         "text_hash": row.text_hash,
         "payload": row.payload,
+        "sections": row.sections,
     }
 
 

@@ -75,6 +75,7 @@ chunks = Table(
     Column("chunk_index", Integer, nullable=False),
     Column("text_hash", String(64), nullable=False),
     Column("payload", Json, nullable=False),
+    Column("sections", Json, nullable=False, server_default="[]"),
     Index("idx_chunks_lesson", "book_id", "source_file", "chunk_index"),
 )
 

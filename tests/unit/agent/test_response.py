@@ -1,12 +1,13 @@
 """What a reader gets."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from askbook.agent.response import AgentResponse, cite
-from askbook.book import Book
+from askbook.book import Book, Section
 from askbook.config import load_settings
 from askbook.errors import InvalidInput
 from askbook.retrieval.calibration import Calibration
@@ -87,6 +88,17 @@ def test_with_a_site_a_citation_opens_the_site() -> None:
     url = "https://example.org/ros2/nodes#topics"
     citation = cite(book, make_chunk(TEXT, url=url), 1, 0, 5)
     assert (citation.url, citation.page_url) == (url, "https://example.org/ros2/nodes")
+
+
+def test_a_quotation_is_cited_under_its_own_heading() -> None:
+    chunk = replace(
+        make_chunk(TEXT, url="/x#first", section_title="First"),
+        sections=(Section(21, "Größe", "größe"),),
+    )
+    book = Book("robots", "Robots", base_url="https://example.org")
+    before, after = cite(book, chunk, 1, 0, 20), cite(book, chunk, 2, 21, 41)
+    assert (before.section_title, before.url) == ("First", "/x#first")
+    assert (after.section_title, after.url) == ("Größe", "/x#gr%C3%B6%C3%9Fe")
 
 
 def test_a_lesson_without_anchor_opens_at_its_top() -> None:

@@ -1,6 +1,7 @@
 """Plain folders, MDX of other kinds, and what no site needs: dirt in the files."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,15 @@ def test_only_visible_markdown_is_discovered_in_natural_order(write: Write) -> N
         "c.markdown",
         "sub/x.md",
     )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems take no such names")
+def test_a_name_that_is_no_text_is_left_out_and_told(write: Write) -> None:
+    folder = write({"fine.md": "Some text here.\n"})
+    (folder / os.fsdecode(b"bad\xff.md")).write_text("Some text here.\n")
+    found = open_reader(folder).discover()
+    assert found.files == ("fine.md",)
+    assert found.warnings == ("bad\\xff.md has a name that is not UTF-8; it was left out.",)
 
 
 def test_docs_is_the_root_when_nothing_is_beside_it(write: Write) -> None:

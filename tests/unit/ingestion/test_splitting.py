@@ -225,6 +225,31 @@ def test_titles_and_addresses_come_from_the_heading_at_the_start() -> None:
     assert limits.metadata.breadcrumb == "Arms > Motion > Joints > Hinge joints > Limits"
 
 
+@PROPERTY
+@given(MARKDOWN)
+def test_a_chunk_knows_the_headings_inside_it(markdown: str) -> None:
+    lesson = lesson_of(markdown)
+    titles = [block.heading.title for block in lesson.blocks if block.heading is not None]
+    for chunk in split(lesson):
+        starts = [section.start for section in chunk.sections]
+        assert starts == sorted(set(starts))
+        for section in chunk.sections:
+            assert chunk.text[section.start :].startswith("#")
+            assert chunk.text[: section.start].endswith("\n\n")
+            assert section.title in titles
+
+
+def test_a_place_in_a_chunk_belongs_to_the_heading_above_it() -> None:
+    markdown = "# Joints\n\nFirst words.\n\n## Hinge *joints* {#hinge}\n\nThey turn.\n\n## Limits\n\nThey end."
+    [chunk] = split(lesson_of(markdown))
+    found = [chunk.section_at(chunk.text.index(w)) for w in ("First", "They turn", "They end")]
+    assert [(s.title, s.anchor) for s in found] == [
+        ("Joints", ""),
+        ("Hinge joints", "hinge"),
+        ("Limits", "limits"),
+    ]
+
+
 def test_text_before_the_first_heading_has_the_page_address() -> None:
     chunk, *_ = split(lesson_of(f"{words(200)}\n\n## Later\n\n{words(200)}"))
     assert (chunk.metadata.url, chunk.metadata.section_title) == ("/docs/joints", None)

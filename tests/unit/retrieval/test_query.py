@@ -28,6 +28,7 @@ def test_defaults() -> None:
         ({"text": ""}, "empty"),
         ({"text": " \n\t"}, "empty"),
         ({"text": "x" * 1001}, "1001 characters, at most 1000"),
+        ({"text": "what is \udcff"}, "bytes that are no text"),
         ({"limit": 0}, "top_k is 0, but must be between 1 and 100"),
         ({"limit": 101}, "top_k is 101"),
         ({"hardware_tier_filter": 0}, "tier is 0"),
