@@ -21,12 +21,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from askbook.bootstrap import Askbook, Scope
 from askbook.bootstrap.moving import MOVE_FILE, MovePlan, open_move
 from askbook.bootstrap.parts import make_embedder, make_index
+from askbook.cli.main import main
 from askbook.config import Settings, load_settings
 from askbook.errors import (
     Conflict,
     DataDirectoryBusy,
     EmbedderMismatch,
-    InvalidInput,
     NotFound,
     ServiceUnavailable,
     ValidationFailed,
@@ -568,13 +568,15 @@ async def test_a_data_directory_that_is_not_there_is_not_made(
         "x y",
     ],
 )
-async def test_another_kind_of_address_is_refused_without_its_password(
-    embedded: Settings, address: str
+def test_another_kind_of_address_is_refused_without_its_password(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], address: str
 ) -> None:
-    settings = load_settings(data_dir=embedded.storage.data_dir, database_url=address)
-    with pytest.raises(InvalidInput, match="no address of a PostgreSQL database") as caught:
-        await moved(settings)
-    assert "cret" not in str(caught.value)
+    with pytest.raises(SystemExit) as ended:
+        main(["migrate", "--to", address, "--data-dir", str(tmp_path)])
+    assert ended.value.code == 4
+    told = capsys.readouterr().err
+    assert "no address of a PostgreSQL database" in told
+    assert "cret" not in told
 
 
 async def test_a_database_that_is_away_is_named_without_its_password(embedded: Settings) -> None:

@@ -59,7 +59,7 @@ def migrate(
     data_dir: DataDir = None,
 ) -> int:
     """Move everything of the data directory to servers, for several machines. Nothing is embedded again."""
-    _check_address(qdrant)
+    _check_addresses(to, qdrant)
     settings = settings_for(data_dir, database_url=to, qdrant_url=qdrant)
     plan = run(_migrate(settings, dry_run))
     if as_json:
@@ -69,9 +69,15 @@ def migrate(
     return 0
 
 
-def _check_address(qdrant: str | None) -> None:
-    from askbook.config import masked_address
+def _check_addresses(to: str | None, qdrant: str | None) -> None:
+    from askbook.config import is_database_address, masked_address
 
+    if to is not None and not is_database_address(to):
+        raise InvalidInput(
+            f"--to {masked_address(to)!r} is no address of a PostgreSQL database.",
+            "Write it as postgresql://user:password@host:5432/name; signs such as @ and / in a "
+            "password are written as %40 and %2F.",
+        )
     if qdrant is not None and not re.match(r"https?://[^\s/?#]", qdrant):
         raise InvalidInput(
             f"--qdrant {masked_address(qdrant)!r} is no address.", "Write it as http://host:6333."

@@ -15,6 +15,7 @@ from askbook.config.sections import (
     RetrievalSettings,
     ServerSettings,
     StorageSettings,
+    is_database_address,
 )
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Settings",
     "StorageSettings",
     "describe_settings",
+    "is_database_address",
     "load_settings",
     "masked_address",
 ]

@@ -40,17 +40,18 @@ def _address(value: str) -> str:
 Address: TypeAlias = Annotated[str, AfterValidator(_address)]
 
 
+def is_database_address(url: str) -> bool:
+    """Whether this is an address of PostgreSQL; whether a server is there is another matter."""
+    try:
+        found = urlsplit(url)
+        return found.scheme in DATABASE_SCHEMES and found.port != 0
+    except ValueError:
+        return False
+
+
 def _database_address(value: SecretStr | None) -> SecretStr | None:
-    if value is not None:
-        try:
-            found = urlsplit(value.get_secret_value())
-            known = found.scheme in DATABASE_SCHEMES and found.port != 0
-        except ValueError:
-            known = False
-        if not known:
-            raise ValueError(
-                "an address such as postgresql://user:password@host:5432/name is needed"
-            )
+    if value is not None and not is_database_address(value.get_secret_value()):
+        raise ValueError("an address such as postgresql://user:password@host:5432/name is needed")
     return value
 
 
