@@ -149,7 +149,10 @@ async def settle(
         return replace(support, verdict="supported", reasons=())
     if judge is None:
         return replace(support, verdict="unsupported")
-    [judgement] = await judge.judge(sentence, [span])
+    try:
+        [judgement] = await judge.judge(sentence, [span])
+    except ConfigurationError:
+        return replace(support, verdict="unsupported")
     if judgement.relevance >= CONVINCED:
         return replace(support, verdict="supported", reasons=())
     return replace(support, verdict="unsupported")
