@@ -74,6 +74,12 @@ class _Progress:
     sources: Sources | None = None
     quotes: list[Citation] = field(default_factory=list[Citation])
 
+    def start_anew(self) -> None:
+        """Forget what was written and not let out."""
+        self.rejected.clear()
+        self.lead_in = None
+        self.refused = False
+
     def ended(
         self, *, declined: bool = False, failed: str | None = None, info: tuple[str, ...] = ()
     ) -> AnswerEnded:
@@ -199,7 +205,8 @@ class Tutor:
                 if isinstance(piece, Searching):
                     # What was written before a search was no answer yet.
                     cutter.drop()
-                    progress.rejected.clear()
+                    verifier.start_anew()
+                    progress.start_anew()
                 elif isinstance(piece, Searched):
                     yield SourcesFound(sources.listed())
                 else:

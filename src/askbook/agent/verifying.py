@@ -73,6 +73,10 @@ class Verifier:
         self._last_was_rejected = isinstance(result, Rejected)
         return result
 
+    def start_anew(self) -> None:
+        """What comes next leans on nothing that was verified before."""
+        self._last_was_rejected = False
+
     async def _verify(self, claim: Claim) -> Verified | Rejected:
         if leaks(claim.text, self._secrets) or gives_orders(claim.text):
             return Rejected(claim, ("It does not speak about the book.",))
