@@ -200,7 +200,8 @@ def _prose(raw: str) -> str:
 
 
 def _outside_code(raw: str) -> str:
-    return re.sub(r"(`{3,}|~{3,}).*?\n\s*\1|`[^`\n]*`", " ", raw, flags=re.DOTALL)
+    fenced = r"(?<![`~])(`{3,}|~{3,})(?![`~]).*?\n\s*\1"
+    return re.sub(rf"{fenced}|`[^`\n]*`", " ", raw, flags=re.DOTALL)
 
 
 def _without_marks(text: str) -> str:

@@ -49,9 +49,9 @@ def gives_orders(text: str) -> bool:
     return bool(orders_in(text))
 
 
-_IMAGE = re.compile(r"!\[(?!\d[\d\s,;]*\])([^\]\n]*)\](?:\s?\([^)\n]*\)|\[[^\]\n]*\])")
-_LINK = re.compile(r"\[([^\]\n]*)\]\s?\([^)\n]*\)")
-_REFERENCE = re.compile(r"\[([^\]\n]*[^\]\d\s,][^\]\n]*)\]\s?(?=\[)")
+_IMAGE = re.compile(r"!\[(?!\d[\d\s,;]*\])([^\[\]\n]*)\](?:\s?\([^)\n]*\)|\[[^\[\]\n]*\])")
+_LINK = re.compile(r"\[([^\[\]\n]*)\]\s?\([^)\n]*\)")
+_REFERENCE = re.compile(r"\[(?![\d\s,]*\])([^\[\]\n]*)\]\s?(?=\[)")
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]+\]:.*$", re.MULTILINE)
 _AUTOLINK = re.compile(r"<((?:https?|ftp|mailto|javascript|data):[^>\s]*)>", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?(?:-->|$)", re.DOTALL)

@@ -10,6 +10,8 @@ from askbook.agent.passages import cut_into_units
 
 Span: TypeAlias = tuple[int, int]
 
+NEAR = 80
+"""Characters around a line that are looked at for what touches it."""
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*")
 _EDGE = re.compile(r"[\s—]")
 _PROMPT = re.compile(r"(?:[$%+]|>{1,3})?")
@@ -23,7 +25,7 @@ def check_code(block: str, passage: str) -> Support:
     lines = block.splitlines()[1:]
     if lines and _FENCE.fullmatch(lines[-1]):
         lines.pop()
-    wanted = [line for line in lines if line.strip()]
+    wanted = {" ".join(line.split()) for line in lines} - {""}
     barred = orders_in(passage)
     listings = [(unit.start, unit.end) for unit in cut_into_units(passage) if unit.kind == "code"]
     spans = [_find_line(line, passage, barred, listings) for line in wanted]
@@ -38,7 +40,8 @@ def _find_line(
     line: str, passage: str, barred: Iterable[Span], listings: Iterable[Span]
 ) -> Span | None:
     """The first place where a line stands whole and not among orders to an assistant."""
-    pattern = re.compile(r"\s+".join(map(re.escape, line.split())))
+    words = r"\s+".join(map(re.escape, line.split()))
+    pattern = re.compile(rf"(?<!\w){words}(?!\w)")
     at = 0
     while match := pattern.search(passage, at):
         span = match.span()
@@ -56,9 +59,12 @@ def _meets(span: Span, others: Iterable[Span]) -> bool:
 def _is_code_line(passage: str, start: int, end: int) -> bool:
     """In a code block only a prompt may touch what is quoted, or the comma or semicolon after it."""
     before, after = _touching(passage, start, end)
-    begins = not passage[: start - len(before)].rpartition("\n")[2].strip()
-    prompted = begins and _PROMPT.fullmatch(before)
-    return bool(not before or prompted) and bool(_SEPARATOR.fullmatch(after))
+    if before:
+        start -= len(before)
+        begins = not passage[passage.rfind("\n", 0, start) + 1 : start].strip()
+        if not (begins and _PROMPT.fullmatch(before)):
+            return False
+    return bool(_SEPARATOR.fullmatch(after))
 
 
 def _is_told(passage: str, start: int, end: int) -> bool:
@@ -71,4 +77,5 @@ def _is_told(passage: str, start: int, end: int) -> bool:
 
 
 def _touching(passage: str, start: int, end: int) -> tuple[str, str]:
-    return _EDGE.split(passage[:start])[-1], _EDGE.split(passage[end:], maxsplit=1)[0]
+    before, after = passage[max(0, start - NEAR) : start], passage[end : end + NEAR]
+    return _EDGE.split(before)[-1], _EDGE.split(after, maxsplit=1)[0]

@@ -1,5 +1,7 @@
 """Cutting a model's text into claims, whole or as it arrives."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,6 +130,22 @@ def test_taking_out_marks_makes_no_markup(written: str, read: str) -> None:
 
 def test_marks_nested_without_end_are_not_said() -> None:
     assert cut_claims(f"<{'[1' * 40}{']' * 40}script> Nodes talk.") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 20_000,
+        "![" * 10_000,
+        "<" + "[1" * 6_000 + "]" * 6_000,
+        "".join("`" * n + "a" for n in range(1, 200)),
+    ],
+    ids=["brackets", "images", "nested marks", "ticks"],
+)
+def test_a_draft_of_marks_alone_is_cut_at_once(text: str) -> None:
+    began = time.perf_counter()
+    cut_claims(f"{text} x.")
+    assert time.perf_counter() - began < 5
 
 
 @given(st.text(alphabet="a<>[]()1!/-` \n", max_size=60))
