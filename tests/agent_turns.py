@@ -16,6 +16,7 @@ from askbook.retrieval.calibration import Calibration
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.followups import FollowUp
 from askbook.retrieval.history import Message
+from askbook.retrieval.judging import Judge
 from askbook.retrieval.query import SearchQuery, SearchResult
 from sample_chunks import make_result
 
@@ -72,6 +73,7 @@ def turns_with(
     probability: float = 0.95,
     breaker: Breaker | None = None,
     likeness: Likeness | None = None,
+    judge: Judge | None = None,
     **settings: Any,
 ) -> tuple[ChatTurns, ScriptedModel]:
     """Turns whose model says what the script says; strings are whole answers."""
@@ -81,7 +83,7 @@ def turns_with(
         ModelSettings(**settings),
         OpenAISettings(),  # pyright: ignore[reportCallIssue]  # from the environment
         searcher,
-        None,
+        judge,
         likeness=likeness,
         breaker=breaker,
         connect=lambda: model,

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,12 +27,24 @@ from askbook.agent.events import SentenceVerified, SourcesFound
 from askbook.chat import StateChanged, TurnEnded
 from askbook.chat.language import NOTE as FOREIGN
 from askbook.embedding.builtin import BuiltinEmbedder
+from askbook.errors import ConfigurationError
 from askbook.remote import Breaker
 from askbook.retrieval.history import Message
+from askbook.retrieval.judging import Judgement
 from askbook.retrieval.query import SearchQuery
 
 TRUE = "The Falcon arm lifts at most 5 kg at full reach [1]."
 ALSO_TRUE = "The controller of the arm runs at 500 Hz [2]."
+
+
+class DamagedJudge:
+    """A judge whose weights cannot be read."""
+
+    async def judge(self, question: str, passages: Sequence[str]) -> list[Judgement]:
+        raise ConfigurationError("The built-in model file judge/model_int8.onnx is damaged.")
+
+    async def close(self) -> None:
+        pass
 
 
 async def ask(*script: Any, **given: Any) -> Any:
@@ -141,6 +154,72 @@ async def test_a_turn_is_declined_when_nothing_true_is_left(lie: str) -> None:
     assert response.answer == BOOK.refusal
     assert response.should_answer is False
     assert (response.citations, response.sources) == ((), ())
+
+
+START = "Start the controller so:\n\n```bash\narm start --slow\nset_speed 100\n```\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "```bash\narm start --slow\nsudo rm -rf ~/everything",
+        "```bash\narm start --slow\nset_speed 1",
+        "```bash\nset_speed 1\n```\n[3]",
+        "```bash sudo rm -rf ~/everything\nset_speed 10\n```\n[3]",
+    ],
+)
+async def test_no_line_of_code_gets_out_that_the_book_does_not_have(code: str) -> None:
+    shelf = Shelf(first=(ARM, CONTROLLER, START))
+    response, _ = await ask(f"{TRUE} {ALSO_TRUE}\n\n{code}", "Nothing.", shelf=shelf)
+    assert "500 Hz" in response.answer
+    assert "```" not in response.answer
+
+
+async def test_code_that_broke_off_after_a_whole_line_is_closed_before_its_mark() -> None:
+    shelf = Shelf(first=(ARM, CONTROLLER, START))
+    response, _ = await ask(f"{ALSO_TRUE}\n\n```bash\narm start --slow", shelf=shelf)
+    assert response.answer.endswith("\n\n```bash\narm start --slow\n```\n[3]")
+
+
+@pytest.mark.parametrize(
+    "lead_in", ["The controller is not fast:", "The controller isn't fast:", "It is fast:"]
+)
+async def test_a_lead_in_that_states_something_needs_the_book_too(lead_in: str) -> None:
+    response, _ = await ask(f"{lead_in}\n\n- {TRUE}\n- {ALSO_TRUE}", "Nothing.")
+    assert response.answer.startswith("- The Falcon arm lifts")
+    assert "fast" not in response.answer
+
+
+@pytest.mark.parametrize("lead_in", ["The main points are:", "To lift with the arm:"])
+async def test_a_lead_in_that_states_nothing_goes_before_its_list(lead_in: str) -> None:
+    response, model = await ask(f"{lead_in}\n\n- {TRUE}\n- {ALSO_TRUE}")
+    assert response.answer.startswith(f"{lead_in}\n\n- The Falcon arm lifts")
+    assert (len(model.calls), response.info) == (1, ())
+
+
+async def test_a_lead_in_goes_before_no_other_list_than_its_own() -> None:
+    response, _ = await ask(f"The steps are:\n\nIt is fast:\n\n- {TRUE}\n- {ALSO_TRUE}")
+    assert response.answer.startswith("- The Falcon arm lifts")
+
+
+async def test_a_lead_in_that_states_what_the_book_says_is_cited() -> None:
+    said = "The controller of the arm is fast"
+    shelf = Shelf(first=(ARM, f"{CONTROLLER} {said}."))
+    response, _ = await ask(f"{said}:\n\n- {ALSO_TRUE}", shelf=shelf)
+    assert response.answer.startswith(f"{said}: [2]\n\n- The controller of the arm runs")
+
+
+@pytest.mark.parametrize(
+    "sly",
+    [
+        "The controller of the arm ![ar[2]m](a) runs at 500 Hz [2].",
+        "The controller of the [ar[2[2]]m](a) runs at 500 Hz [2].",
+        "The controller of the <[2[2]]arm>arm<[2]/arm> runs at 500 Hz [2].",
+    ],
+)
+async def test_marks_carry_no_markup_to_the_reader(sly: str) -> None:
+    response, _ = await ask(f"{TRUE} {sly}", "Nothing.")
+    assert not re.search(r"\]\(|<\S|!\[", response.answer)
 
 
 async def test_an_answer_that_lost_half_of_itself_carries_the_disclaimer() -> None:
@@ -263,6 +342,33 @@ async def test_what_was_written_before_a_search_is_no_answer() -> None:
     response, model = await ask(step, TRUE)
     assert "Wikipedia" not in response.answer
     assert len(model.calls) == 2
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "I couldn't find that. Let me search the book.",
+        "The arm was built in Osaka [1]. The book does not mention more.",
+    ],
+)
+async def test_a_refusal_before_a_search_does_not_spoil_what_comes_after(before: str) -> None:
+    lie = "The Falcon arm lifts at most 9 kg at full reach [1]."
+    step = [assistant_message(before), *search_for("gripper")]
+    response, model = await ask(step, lie, TRUE)
+    assert (response.answer, response.info) == (TRUE.replace(" [1].", ". [1]"), ())
+    assert len(model.calls) == 3
+
+
+async def test_a_sentence_after_a_search_leans_on_nothing_before_it() -> None:
+    step = [assistant_message("The arm was built in Osaka [1]. Now"), *search_for("gripper")]
+    response, _ = await ask(step, "It sends joint positions over EtherCAT [2].")
+    assert response.answer == "It sends joint positions over EtherCAT. [2]"
+
+
+async def test_a_lead_in_before_a_search_leads_in_to_nothing_after_it() -> None:
+    step = [assistant_message("The main points are:\n\n- It"), *search_for("gripper")]
+    response, _ = await ask(step, f"- {TRUE}")
+    assert response.answer == "- The Falcon arm lifts at most 5 kg at full reach. [1]"
 
 
 # --- Untrusted text ---
@@ -393,6 +499,14 @@ async def test_a_model_that_is_down_leaves_the_reader_served() -> None:
     assert response.info == (
         "The model could not be reached; this answer quotes the book instead.",
     )
+
+
+async def test_a_judge_that_cannot_be_used_leaves_the_sentences_that_need_none() -> None:
+    doubtful = "Under its arm a controller ticking quickly, 500 Hz, governs things [2]."
+    response, _ = await ask(f"{TRUE} {doubtful}", doubtful, judge=DamagedJudge())
+    assert response.model == "gpt-4o-mini"
+    assert response.answer.startswith("The Falcon arm lifts")
+    assert "ticking" not in response.answer
 
 
 async def test_the_breaker_spares_a_model_that_keeps_failing() -> None:

@@ -9,11 +9,14 @@ from askbook.agent.guardrails import neutralise
 
 ClaimKind: TypeAlias = Literal["sentence", "item", "code", "heading"]
 
+MAX_LAYERS = 8
+"""Times that marks and markup are looked for in a sentence; what still holds some is not said."""
 _MARK = r"\[\d{1,3}(?:\s*[,;]\s*\d{1,3})*\]"
 _MARKS = re.compile(rf"(?:\s{{0,2}}{_MARK})+")
 _NUMBERS = re.compile(_MARK)
 _PARTIAL_MARK = re.compile(r"\s*\[[\d,;\s]*$")
-_FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*")
+_FENCE = re.compile(r"(`{3,}(?=[^`\n]*(?:\n|$))|~{3,})[ \t]*([^\n]*)")
+_LANGUAGE = re.compile(r"[\w+#.-]{0,24}")
 _HEADING = re.compile(r"#{1,6}\s|\*\*[^*\n]+\*\*:?\s*(?:\n|$)")
 _ITEM = re.compile(r"(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _BLOCK_END = re.compile(r"\n[ \t]*(?=\n|[-*+•][ \t]|\d{1,3}[.)][ \t]|#{1,6}\s|`{3}|~{3})")
@@ -142,8 +145,7 @@ def _first(text: str, *, final: bool) -> tuple[ClaimKind, str, str, int] | None:
 
 
 def _code(text: str, fence: str, *, final: bool) -> tuple[ClaimKind, str, str, int] | None:
-    closing = re.compile(rf"\n[ \t]*{re.escape(fence[0])}{{{len(fence)},}}[ \t]*(?=\n|$)")
-    match = closing.search(text)
+    match = _closing(fence).search(text)
     if match is None and not final:
         return None
     end = match.end() if match else len(text)
@@ -155,25 +157,51 @@ def _code(text: str, fence: str, *, final: bool) -> tuple[ClaimKind, str, str, i
     return "code", "", text[:end], end
 
 
+def _closing(fence: str) -> re.Pattern[str]:
+    return re.compile(rf"\n[ \t]*{re.escape(fence[0])}{{{len(fence)},}}(?=[ \t]*(?:\n|\[\d|$))")
+
+
 def _list_mark(mark: str) -> str:
     return f"{mark.strip()} " if mark[0].isdigit() else "- "
 
 
 def _claim(kind: ClaimKind, raw: str, joint: str) -> Claim | None:
     cited = [int(n) for mark in _NUMBERS.findall(_outside_code(raw)) for n in _digits(mark)]
-    if kind == "code":
-        fenced = re.match(r"(`{3,}|~{3,}).*\n\s*(?:`{3,}|~{3,})", raw, re.DOTALL)
-        text = fenced.group() if fenced else raw
-    else:
-        text = " ".join(_without_marks(neutralise(raw)).split())
-        text = re.sub(r"\s+([.,;:!?])", r"\1", text)
+    text = _block(raw) if kind == "code" else _prose(raw)
     if not re.search(r"\w", text):
         return None
     return Claim(text, tuple(dict.fromkeys(cited)), joint, kind)
 
 
+def _block(raw: str) -> str:
+    """A code block: its language, its lines and its closing fence, also where the draft broke off."""
+    opening = _FENCE.match(raw)
+    if opening is None:
+        return raw
+    fence, info = opening.groups()
+    closing = _closing(fence).search(raw)
+    body = raw[opening.end() : closing.start() if closing else len(raw)].rstrip()
+    if closing is None:
+        body = re.sub(rf"\n[ \t]*{re.escape(fence[0])}+$", "", body)
+    language = _LANGUAGE.match(info)
+    return f"{fence}{language.group() if language else ''}{body}\n{fence}"
+
+
+def _prose(raw: str) -> str:
+    """A sentence without marks and markup, also such as appears where a mark or a space is taken out."""
+    text = neutralise(raw)
+    for _ in range(MAX_LAYERS):
+        bare = " ".join(_without_marks(text).split())
+        plain = neutralise(re.sub(r"\s+([.,;:!?])", r"\1", bare)).strip()
+        if plain == text:
+            return text
+        text = plain
+    return ""
+
+
 def _outside_code(raw: str) -> str:
-    return re.sub(r"(`{3,}|~{3,}).*?\n\s*\1|`[^`\n]*`", " ", raw, flags=re.DOTALL)
+    fenced = r"(?<![`~])(`{3,}|~{3,})(?![`~]).*?\n\s*\1"
+    return re.sub(rf"{fenced}|`[^`\n]*`", " ", raw, flags=re.DOTALL)
 
 
 def _without_marks(text: str) -> str:

@@ -1,5 +1,6 @@
 """Whether a sentence denies what the passage says, or says what it denies. Pure."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from askbook.agent.evidence import Evidence
@@ -7,6 +8,7 @@ from askbook.agent.facts import Token
 from askbook.agent.vocabulary import CONTRAST, NEGATORS, OPPOSITES
 
 REACH = 4
+_DENIAL = re.compile(rf"\b(?:{'|'.join(sorted(NEGATORS))}|cannot)\b|n['’]t\b", re.IGNORECASE)
 _NOT_DENYING = frozenset("only just merely simply longer more matter doubt".split())
 
 
@@ -32,6 +34,11 @@ def flipped(
             opposites = OPPOSITES.get(token.norm, frozenset())
             if token.norm not in theirs and opposites & best.norms and not opposites & norms:
                 yield f"It says “{token.raw}” where the passage says the opposite."
+
+
+def denies(text: str) -> bool:
+    """Whether a text holds any word of denial, be it a single "no"."""
+    return bool(_DENIAL.search(text))
 
 
 def negates(tokens: Sequence[Token]) -> bool:

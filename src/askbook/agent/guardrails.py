@@ -49,14 +49,14 @@ def gives_orders(text: str) -> bool:
     return bool(orders_in(text))
 
 
-_IMAGE = re.compile(r"!\[([^\]\n]*)\](?:\([^)\n]*\)|\[[^\]\n]*\])")
-_LINK = re.compile(r"\[([^\]\n]*)\]\s?\([^)\n]*\)")
-_REFERENCE = re.compile(r"\[([^\]\n]*[^\]\d\s,][^\]\n]*)\]\s?(?=\[)")
+_IMAGE = re.compile(r"!\[(?!\d[\d\s,;]*\])([^\[\]\n]*)\](?:\s?\([^)\n]*\)|\[[^\[\]\n]*\])")
+_LINK = re.compile(r"\[([^\[\]\n]*)\]\s?\([^)\n]*\)")
+_REFERENCE = re.compile(r"\[(?![\d\s,]*\])([^\[\]\n]*)\]\s?(?=\[)")
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]+\]:.*$", re.MULTILINE)
 _AUTOLINK = re.compile(r"<((?:https?|ftp|mailto|javascript|data):[^>\s]*)>", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?(?:-->|$)", re.DOTALL)
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,300}>")
-_CODE = re.compile(r"(```.*?(?:```|$)|~~~.*?(?:~~~|$)|``[^`\n]+``|`[^`\n]*`)", re.DOTALL)
+_CODE = re.compile(r"\\[\\`]|(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)", re.DOTALL)
 _INVISIBLE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
     r"\U000e0000-\U000e007f\ue000-\uf8ff]"
@@ -66,9 +66,13 @@ _INVISIBLE = re.compile(
 def neutralise(text: str) -> str:
     """Plain Markdown without links, images, HTML or hidden characters; code keeps its characters."""
     text = _INVISIBLE.sub("", text)
-    parts = _CODE.split(text)
-    # Odd parts are code; there, markup is only shown, never interpreted.
-    return "".join(part if i % 2 else _plain(part) for i, part in enumerate(parts))
+    parts: list[str] = []
+    end = 0
+    for code in _CODE.finditer(text):
+        # In code, markup is only shown, never interpreted.
+        parts += [_plain(text[end : code.start()]), code.group()]
+        end = code.end()
+    return "".join([*parts, _plain(text[end:])])
 
 
 def _plain(text: str) -> str:
@@ -79,8 +83,9 @@ def _plain(text: str) -> str:
     text = _REFERENCE.sub(r"\1 ", text)
     text = _AUTOLINK.sub(r"\1", text)
     text = _TAG.sub("", text)
-    # A lone bracket could still join with later text into a tag.
-    return re.sub(r"<(?=[A-Za-z/!?])", "< ", text)
+    # A lone bracket or backtick could still join with other text into a tag, a link or code.
+    text = re.sub(r"<(?=[A-Za-z/!?])", "< ", text)
+    return text.replace("](", "] (").replace("`", "")
 
 
 _REFUSALS = re.compile(

@@ -1,6 +1,5 @@
 """Runs the model on one question and lets out only what the book supports."""
 
-import re
 import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
@@ -15,6 +14,7 @@ from askbook.agent.contradictions import opposing
 from askbook.agent.drafting import Drafter, ModelFailed, Searched, Searching, Spending
 from askbook.agent.events import AnswerEnded, AnswerEvent, SentenceVerified, SourcesFound
 from askbook.agent.guardrails import MAX_DRAFT, is_refusal
+from askbook.agent.lead_ins import leads_in, states
 from askbook.agent.likeness import Likeness
 from askbook.agent.prompting import (
     Asked,
@@ -41,7 +41,6 @@ from askbook.remote import Breaker
 from askbook.retrieval.history import Message
 from askbook.retrieval.judging import Judge
 from askbook.retrieval.search import Searcher
-from askbook.retrieval.terms import content_terms
 
 if TYPE_CHECKING:
     from agents.models.interface import Model
@@ -55,10 +54,6 @@ MAX_REPAIRED = 12
 """Sentences a model is asked to write again; a draft with more is not worth it."""
 UNREACHABLE = "The model could not be reached; this answer quotes the book instead."
 CUT_OFF = "The model's answer broke off; what is shown was checked."
-GENERIC = frozenset(
-    "step way follow example below answer option reason part point key main include list summary "
-    "short detail thing case order".split()
-)
 
 
 @dataclass(slots=True)
@@ -73,6 +68,12 @@ class _Progress:
     length: int = 0
     sources: Sources | None = None
     quotes: list[Citation] = field(default_factory=list[Citation])
+
+    def start_anew(self) -> None:
+        """Forget what was written and not let out."""
+        self.rejected.clear()
+        self.lead_in = None
+        self.refused = False
 
     def ended(
         self, *, declined: bool = False, failed: str | None = None, info: tuple[str, ...] = ()
@@ -199,7 +200,8 @@ class Tutor:
                 if isinstance(piece, Searching):
                     # What was written before a search was no answer yet.
                     cutter.drop()
-                    progress.rejected.clear()
+                    verifier.start_anew()
+                    progress.start_anew()
                 elif isinstance(piece, Searched):
                     yield SourcesFound(sources.listed())
                 else:
@@ -227,12 +229,17 @@ class Tutor:
         if is_refusal(claim.text, asked.book.refusal):
             progress.refused = True
             return
-        if _leads_in(claim, asked.question):
+        is_lead_in = claim.kind == "sentence" and leads_in(claim.text, asked.question)
+        if is_lead_in and not states(claim.text, asked.question):
             progress.lead_in = claim
             return
         result = await verifier.verify(claim)
         if isinstance(result, Rejected):
-            progress.rejected.append(result)
+            if claim.kind == "sentence":
+                progress.lead_in = None
+            # What a lead-in leads to can be read without it.
+            if not is_lead_in:
+                progress.rejected.append(result)
             return
         if progress.lead_in is not None and claim.kind in ("item", "code"):
             yield _sentence(Verified(progress.lead_in, ()), progress)
@@ -303,16 +310,6 @@ def _other_sides(asked: Asked, sources: Sources, progress: _Progress) -> Iterato
         claim = Claim(other.unit.text, (), "\n\n", "sentence")
         citation = sources.cite(numbers[other.result.chunk_id], other.unit.start, other.unit.end)
         yield _sentence(Verified(claim, (citation,)), progress)
-
-
-def _leads_in(claim: Claim, question: str) -> bool:
-    """A line such as “The steps are:” states nothing of its own."""
-    if claim.kind != "sentence" or not claim.text.endswith(":") or len(claim.text) > 120:
-        return False
-    known = {*content_terms(question), *GENERIC}
-    return all(term in known for term in content_terms(claim.text)) and not re.search(
-        r"\d", claim.text
-    )
 
 
 def _removed_note(count: int) -> tuple[str, ...]:

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 
 from askbook.agent.claims import Claim
 from askbook.agent.grounding import Support, Suspect, check_support
-from askbook.agent.guardrails import gives_orders, leaks, orders_in
+from askbook.agent.guardrails import gives_orders, leaks
 from askbook.agent.likeness import Likeness, foreign
+from askbook.agent.listings import check_code
 from askbook.agent.response import Citation
 from askbook.agent.sources import Sources
+from askbook.errors import ConfigurationError
 from askbook.retrieval.judging import Judge
 
 CONVINCED = -0.5
@@ -71,6 +73,10 @@ class Verifier:
         self._last_was_rejected = isinstance(result, Rejected)
         return result
 
+    def start_anew(self) -> None:
+        """What comes next leans on nothing that was verified before."""
+        self._last_was_rejected = False
+
     async def _verify(self, claim: Claim) -> Verified | Rejected:
         if leaks(claim.text, self._secrets) or gives_orders(claim.text):
             return Rejected(claim, ("It does not speak about the book.",))
@@ -126,24 +132,6 @@ class Verifier:
         return {}
 
 
-def check_code(block: str, passage: str) -> Support:
-    """Code must stand in the passage line by line."""
-    lines = [line.strip() for line in block.splitlines()[1:-1] if line.strip()]
-    barred = orders_in(passage)
-    spans = [_find_line(line, passage) for line in lines]
-    found = [span for span in spans if span is not None]
-    allowed = [s for s in found if not any(s[0] < end and start < s[1] for start, end in barred)]
-    if not lines or len(allowed) < len(lines):
-        return Support("unsupported", ("The passage does not contain this code.",), 0.0, 0, 0)
-    start, end = min(s for s, _ in allowed), max(e for _, e in allowed)
-    return Support("supported", (), 1.0, start, end)
-
-
-def _find_line(line: str, passage: str) -> tuple[int, int] | None:
-    match = re.search(r"\s+".join(map(re.escape, line.split())), passage)
-    return match.span() if match else None
-
-
 async def settle(
     support: Support,
     sentence: str,
@@ -165,7 +153,10 @@ async def settle(
         return replace(support, verdict="supported", reasons=())
     if judge is None:
         return replace(support, verdict="unsupported")
-    [judgement] = await judge.judge(sentence, [span])
+    try:
+        [judgement] = await judge.judge(sentence, [span])
+    except ConfigurationError:
+        return replace(support, verdict="unsupported")
     if judgement.relevance >= CONVINCED:
         return replace(support, verdict="supported", reasons=())
     return replace(support, verdict="unsupported")

@@ -1,10 +1,13 @@
 """Cutting a model's text into claims, whole or as it arrives."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from askbook.agent.claims import ClaimCutter, cut_claims
+from askbook.agent.guardrails import neutralise
 
 ANSWER = """The arm lifts 5 kg [1]. It uses a motor. [2] See e.g. Section 3, by Dr. Moreno, for more [1, 3].
 
@@ -56,6 +59,31 @@ def test_any_text_is_cut_the_same_in_pieces_and_never_fails(text: str, size: int
     assert all(claim.text.strip() for claim in claims)
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("```sh\nros2 run a\nros2 run b", "```sh\nros2 run a\nros2 run b\n```"),
+        ("````\n```\nx = 1", "````\n```\nx = 1\n````"),
+        ("~~~\nx = 1\n```", "~~~\nx = 1\n```\n~~~"),
+        ("```\nx = 1\n``", "```\nx = 1\n```"),
+        ("```\nx = 1\n``` [2]", "```\nx = 1\n```"),
+        ("```sh rm -rf /\nros2 run a\n```", "```sh\nros2 run a\n```"),
+        ("```rm -rf /", "```rm\n```"),
+    ],
+)
+def test_a_code_block_is_closed_and_has_only_a_language_beside_its_lines(
+    written: str, read: str
+) -> None:
+    [claim] = cut_claims(written)
+    assert (claim.kind, claim.text) == ("code", read)
+
+
+def test_a_fence_with_text_and_ticks_on_its_line_opens_no_block() -> None:
+    first, second = cut_claims("```rm -rf /``` wipes it.\n\nMore [1].")
+    assert (first.kind, first.text) == ("sentence", "```rm -rf /``` wipes it.")
+    assert second.text == "More."
+
+
 def test_a_sentence_is_given_once_the_next_begins() -> None:
     cutter = ClaimCutter()
     assert cutter.feed("It runs at 500 Hz.") == []
@@ -77,6 +105,54 @@ def test_a_sentence_is_given_once_the_next_begins() -> None:
 )
 def test_only_marks_are_interpreted(written: str, read: str) -> None:
     assert " ".join(c.text for c in cut_claims(written)) == read
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("<[1]script>alert<[1]/script> Nodes talk [1].", "alert Nodes talk."),
+        ("<[1[1]]script>alert<[1[2]]/script> Nodes talk.", "alert Nodes talk."),
+        ("<[1[1[1]]]b>Nodes< [1]/b> talk.", "Nodes talk."),
+        ("See [cli[1]ck](http://evil.example) now.", "See click now."),
+        ("See [click][1](http://evil.example) now.", "See [click]1 now."),
+        ("See [click] [1] (http://evil.example) now.", "See [click] 1 now."),
+        ("![x[1]y](http://evil.example/a.png) Seen.", "xy Seen."),
+        ("![x[1[1]]y](http://evil.example/a.png) Seen.", "xy Seen."),
+        ("Look![1] (It is so.)", "Look! (It is so.)"),
+        ("Read <https[1]://evil.example> now.", "Read now."),
+        ("A <!-[1]- hidden --> B.", "A B."),
+        ("A < ! doctype> B.", "A < ! doctype> B."),
+    ],
+)
+def test_taking_out_marks_makes_no_markup(written: str, read: str) -> None:
+    assert " ".join(c.text for c in cut_claims(written)) == read
+
+
+def test_marks_nested_without_end_are_not_said() -> None:
+    assert cut_claims(f"<{'[1' * 40}{']' * 40}script> Nodes talk.") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 20_000,
+        "![" * 10_000,
+        "<" + "[1" * 6_000 + "]" * 6_000,
+        "".join("`" * n + "a" for n in range(1, 200)),
+    ],
+    ids=["brackets", "images", "nested marks", "ticks"],
+)
+def test_a_draft_of_marks_alone_is_cut_at_once(text: str) -> None:
+    began = time.perf_counter()
+    cut_claims(f"{text} x.")
+    assert time.perf_counter() - began < 5
+
+
+@given(st.text(alphabet="a<>[]()1!/-` \n", max_size=60))
+def test_what_is_left_of_any_text_holds_no_markup_in_a_second_reading(text: str) -> None:
+    for claim in cut_claims(text):
+        if claim.kind != "code":
+            assert neutralise(claim.text) == claim.text
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])

@@ -60,6 +60,22 @@ def test_markup_cannot_be_smuggled_in_parts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("Use `<b>` and ``a ` <i>``.", "Use `<b>` and ``a ` <i>``."),
+        ("Not ```<b>code</b>", "Not code"),
+        ("Not ~~~<b>code</b>", "Not ~~~code"),
+        (r"Not \`<b>code</b>\`", r"Not \`code\`"),
+        (r"Code \\`<b>` ends.", r"Code \\`<b>` ends."),
+        ("A lone ` stays out.", "A lone  stays out."),
+        ("The end](https://evil.example) of a link.", "The end] (https://evil.example) of a link."),
+    ],
+)
+def test_only_what_is_shown_as_code_keeps_its_markup(written: str, shown: str) -> None:
+    assert neutralise(written) == shown
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "I couldn't find that information in the book.",
