@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from shelf import clean_build, lesson, timeless, write
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
 from worker_process import SlowEmbedder
 
 from askbook.book import IngestionMode, JobStatus
@@ -26,10 +27,11 @@ from askbook.bootstrap import Askbook
 from askbook.config import load_settings
 from askbook.embedding.builtin import BuiltinEmbedder
 from askbook.errors import Conflict, EmbedderMismatch, IllegalTransition, NotFound
-from askbook.ingestion.events import Finished, LessonsSwitched, Planned
+from askbook.ingestion.events import Finished, IngestionEvent, LessonsSwitched, Planned
 from askbook.ingestion.job_store import NOBODY, JobStore
 from askbook.ingestion.jobs import IngestionJob
 from askbook.ingestion.presence import Presence
+from askbook.ingestion.running import IngestionJobs
 from askbook.models.runtime import ModelRuntime
 from askbook.storage.directory import DataDirectory
 from askbook.storage.engine import open_engine
@@ -174,6 +176,96 @@ async def test_a_job_can_be_cancelled_before_it_starts(tmp_path: Path, folder: P
         cancelled = await askbook.durable_jobs.cancel(job.job_id)
         assert (cancelled.status, cancelled.started_at) == ("failed", None)
         assert await askbook.jobs.take_up(job.job_id) is None
+
+
+async def test_a_job_that_a_live_worker_takes_meanwhile_is_left_to_it(
+    tmp_path: Path, database: str | None
+) -> None:
+    engine = await open_engine(tmp_path, database)
+    store = JobStore(engine)
+    try:
+        job, _ = await store.create("book", tmp_path, "full")
+        assert await store.claim(job, "dead", held_by=NOBODY)
+        second = IngestionJobs(store, _Overtaken(engine, "second"), _OneAtATime())
+        first = IngestionJobs(store, _Overtaken(engine, "first", second), _OneAtATime())
+        assert await first.take_up(job.job_id) is None
+        assert await store.owner(job.job_id) == "second"
+        assert (first.running, second.running) == (frozenset(), {job.job_id})
+    finally:
+        await engine.dispose()
+
+
+@pytest.mark.parametrize("modes", [("incremental", "incremental"), ("incremental", "full")])
+async def test_who_asks_while_a_job_is_taken_up_follows_it(
+    tmp_path: Path, folder: Path, modes: tuple[IngestionMode, IngestionMode]
+) -> None:
+    engine = await open_engine(tmp_path / "data")
+    store, pipeline = _SlowToClaim(engine), _OneAtATime()
+    jobs = IngestionJobs(store, Presence(engine, "here"), pipeline)
+
+    async def ingest(mode: IngestionMode) -> IngestionJob:
+        return [progress async for progress in jobs.run(folder, "book", mode)][-1].job
+
+    try:
+        first = asyncio.create_task(ingest(modes[0]))
+        await store.claimed.wait()
+        second = asyncio.create_task(ingest(modes[1]))
+        ended = await asyncio.gather(first, second)
+        assert {(job.job_id, job.status) for job in ended} == {(1, "completed")}
+        assert (pipeline.runs, pipeline.most) == (1, 1)
+        assert jobs.running == frozenset()
+    finally:
+        await engine.dispose()
+
+
+async def test_a_job_taken_up_and_let_go_is_free_again(tmp_path: Path) -> None:
+    engine = await open_engine(tmp_path)
+    jobs = IngestionJobs(JobStore(engine), Presence(engine, "here"), _OneAtATime())
+    try:
+        job, _ = await jobs.store.create("book", tmp_path, "full")
+        taken = await jobs.take_up(job.job_id)
+        assert taken is not None
+        assert await jobs.take_up(job.job_id) is None
+        jobs.let_go(taken)
+        assert jobs.running == frozenset()
+        again = await jobs.take_up(job.job_id)
+        assert again is not None
+        jobs.let_go(taken)
+        assert jobs.running == {job.job_id}, "only who took it can let it go"
+        told = [progress.job.status async for progress in jobs.execute(again)]
+        assert (told[0], told[-1]) == ("running", "completed")
+    finally:
+        await engine.dispose()
+
+
+async def test_who_is_told_of_a_job_can_cancel_it(tmp_path: Path, folder: Path) -> None:
+    async with running(tmp_path / "data", None, SlowEmbedder(0.05)) as askbook:
+        told: list[IngestionJob] = []
+        cancelled: IngestionJob | None = None
+        async with asyncio.timeout(20):
+            async for progress in askbook.ingest(folder, "book"):
+                told.append(progress.job)
+                if isinstance(progress.event, LessonsSwitched):
+                    cancelled = await askbook.jobs.cancel(progress.job.job_id)
+                    assert (cancelled.status, cancelled.error_message) == ("failed", "Cancelled.")
+                    assert cancelled.counts.files_processed == progress.job.counts.files_processed
+                    with pytest.raises(IllegalTransition):
+                        await askbook.jobs.cancel(progress.job.job_id)
+        assert told[-1] == await askbook.jobs.store.get(1) == cancelled
+        assert askbook.jobs.running == frozenset()
+        assert 0 < (await askbook.library.totals("book"))[0] < LESSONS
+
+
+async def test_a_job_is_cancelled_though_who_is_told_of_it_does_not_listen(
+    tmp_path: Path, folder: Path
+) -> None:
+    async with running(tmp_path / "data") as askbook:
+        steps = askbook.jobs.run(folder, "book", "incremental")
+        job = (await anext(steps)).job
+        async with asyncio.timeout(20):
+            cancelled = await askbook.jobs.cancel(job.job_id)
+            assert await ended(askbook, job.job_id) == cancelled
+            assert [progress.job async for progress in steps] == [cancelled]
 
 
 async def test_a_failing_job_says_why_and_the_old_content_stays(
@@ -503,6 +595,55 @@ async def test_passages_yield_to_questions_once_there_are_any() -> None:
         assert after == min(19, asking + 10)
     finally:
         runtime.close()
+
+
+class _OneAtATime:
+    """A pipeline that counts how often it runs, and how often at once."""
+
+    def __init__(self) -> None:
+        self.runs = self.most = self._now = 0
+
+    async def run(
+        self, folder: Path, book_id: str | None = None, mode: IngestionMode = "incremental"
+    ) -> AsyncGenerator[IngestionEvent]:
+        self.runs += 1
+        self._now += 1
+        self.most = max(self.most, self._now)
+        try:
+            yield Planned(1, ("one.md",), (), (), (), 0)
+            await asyncio.sleep(0.2)
+            yield Finished(1)
+        finally:
+            self._now -= 1
+
+
+class _SlowToClaim(JobStore):
+    """Takes its time to tell a worker that a job is now its own."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        super().__init__(engine)
+        self.claimed = asyncio.Event()
+
+    async def claim(self, job: IngestionJob, owner: str, *, held_by: str) -> bool:
+        mine = await super().claim(job, owner, held_by=held_by)
+        self.claimed.set()
+        await asyncio.sleep(0.2)
+        return mine
+
+
+class _Overtaken(Presence):
+    """While it asks whether a dead worker lives, another takes up what that one had."""
+
+    def __init__(
+        self, engine: AsyncEngine, worker_id: str, other: IngestionJobs | None = None
+    ) -> None:
+        super().__init__(engine, worker_id)
+        self._other = other
+
+    async def is_alive(self, owner: str) -> bool:
+        if self._other is not None:
+            assert await self._other.take_up(1) is not None
+        return owner not in ("dead", self.worker_id)
 
 
 def a_book(word: str = "inner") -> dict[str, str | bytes]:
