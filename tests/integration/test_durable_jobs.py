@@ -24,6 +24,7 @@ from worker_process import SlowEmbedder
 
 from askbook.book import IngestionMode, JobStatus
 from askbook.bootstrap import Askbook
+from askbook.bootstrap.scope import Scope
 from askbook.config import load_settings
 from askbook.embedding.builtin import BuiltinEmbedder
 from askbook.errors import Conflict, EmbedderMismatch, IllegalTransition, NotFound
@@ -266,6 +267,41 @@ async def test_a_job_is_cancelled_though_who_is_told_of_it_does_not_listen(
             cancelled = await askbook.jobs.cancel(job.job_id)
             assert await ended(askbook, job.job_id) == cancelled
             assert [progress.job async for progress in steps] == [cancelled]
+
+
+@pytest.mark.parametrize("how", ["job", "command", "command twice"])
+@pytest.mark.parametrize("step", ["upsert", "overwrite_payloads", "delete"])
+async def test_a_switch_once_begun_is_brought_to_its_end(
+    tmp_path: Path, step: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is cancelled, and however often: lessons that were switched are found."""
+    folder = write(tmp_path / "book", {"01-arm.md": tiered(4, "Joints", "Grippers")})
+    async with running(tmp_path / "data") as askbook:
+        await ingest(askbook, folder)
+        write(folder, {"01-arm.md": tiered(1, "Joints", "Sensors")})
+        reached, plain = asyncio.Event(), getattr(askbook.index, step)
+
+        async def slow(given: Any) -> None:
+            reached.set()
+            await asyncio.sleep(0.2)
+            await plain(given)
+
+        monkeypatch.setattr(askbook.index, step, slow)
+        task = asyncio.create_task(ingest(askbook, folder))
+        await reached.wait()
+        if how == "job":
+            cancelled = await askbook.jobs.cancel(2)
+            assert (cancelled.status, cancelled.error_message) == ("failed", "Cancelled.")
+        else:
+            for _ in range(2 if how == "command twice" else 1):
+                task.cancel()
+                await asyncio.sleep(0.05)
+        await asyncio.gather(task, return_exceptions=True)
+        assert await askbook.library.dirty("book") == []
+        assert await askbook.index.count("book") == len(await contents(askbook))
+        where = Scope(hardware_tier=1)
+        _, found = await askbook.search("tells about Joints", where, mode="sparse")
+        assert found.results
 
 
 async def test_a_failing_job_says_why_and_the_old_content_stays(
@@ -652,6 +688,10 @@ def a_book(word: str = "inner") -> dict[str, str | bytes]:
         f"{number:02}-{name}.md": lesson(name.title(), *(f"{word} {i}" for i in range(12)))
         for number, name in enumerate(names, 1)
     }
+
+
+def tiered(tier: int, *sections: str) -> str:
+    return f"---\nhardware_tier: {tier}\n---\n{lesson('Arm', *sections)}"
 
 
 @asynccontextmanager

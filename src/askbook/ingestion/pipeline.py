@@ -31,6 +31,7 @@ from askbook.ingestion.splitting import SPLITTER_VERSION
 from askbook.ingestion.switching import put_right, switch
 from askbook.storage.library import Library
 from askbook.storage.rows import ShelvedBook
+from askbook.storage.steps import to_its_end
 from askbook.storage.vectors import VectorCache
 
 IN_FLIGHT = 3
@@ -186,14 +187,17 @@ class Pipeline:
                 batch, task = waiting.popleft()
                 found = await task
                 yield ChunksEmbedded(found.computed)
-                switched = await switch(
-                    self._library,
-                    self._index,
-                    reader.book.book_id,
-                    batch,
-                    found.by_hash,
-                    now=now,
-                    rewrite=rewrite,
+                # Half a switch leaves lessons that no search finds until the next ingest.
+                switched = await to_its_end(
+                    switch(
+                        self._library,
+                        self._index,
+                        reader.book.book_id,
+                        batch,
+                        found.by_hash,
+                        now=now,
+                        rewrite=rewrite,
+                    )
                 )
                 yield LessonsSwitched(
                     source_files=tuple(p.lesson.source_file for p in batch.lessons),

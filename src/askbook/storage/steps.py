@@ -1,8 +1,8 @@
 """Short work on the database: on SQLite one step to a thread and back instead of one per cursor call."""
 
 import asyncio
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -35,9 +35,25 @@ class Steps:
         """What a function gives back whose statements are one transaction."""
         twin = twin_of(self._engine)
         if twin is not None:
-            return await _to_its_end(asyncio.create_task(asyncio.to_thread(_write, twin, function)))
+            return await to_its_end(asyncio.to_thread(_write, twin, function))
         async with self._engine.begin() as connection:
             return await connection.run_sync(function)
+
+
+async def to_its_end(work: Coroutine[Any, Any, R]) -> R:
+    """What must not be left half done: who is cancelled meanwhile, however often, waits until it is done."""
+    task = asyncio.create_task(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is None:
+        return task.result()
+    if not task.cancelled() and (failed := task.exception()) is not None:
+        raise cancelled from failed
+    raise cancelled
 
 
 def _read(engine: Engine, function: Callable[[Connection], R], one_moment: bool) -> R:
@@ -50,12 +66,3 @@ def _read(engine: Engine, function: Callable[[Connection], R], one_moment: bool)
 def _write(engine: Engine, function: Callable[[Connection], R]) -> R:
     with engine.begin() as connection:
         return function(connection)
-
-
-async def _to_its_end(writing: "asyncio.Task[R]") -> R:
-    """What a thread has begun cannot be called back: who is cancelled meanwhile waits until it is done."""
-    try:
-        return await asyncio.shield(writing)
-    except asyncio.CancelledError:
-        await asyncio.gather(writing, return_exceptions=True)
-        raise
