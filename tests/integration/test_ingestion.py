@@ -1,9 +1,10 @@
 """Ingesting a folder that changes: what is read, what is embedded, what stays when something fails."""
 
+import asyncio
 import io
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -646,6 +647,37 @@ async def test_another_embedder_is_refused_with_the_way_out(folder: Path, place:
         assert not set(now.vectors.values()) & set(before.vectors.values())
         assert (await shelf.audit()).found.all() == []
         assert len(shelf.embedder.texts) == len(set(shelf.embedder.texts)) == 11
+
+
+async def test_books_recreated_at_once_for_another_embedder_lose_nothing(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = {
+        name: write(place / name, {"one.md": lesson(f"One of {name}", "Aims", "Tools")})
+        for name in ("first", "second", "third")
+    }
+    async with open_shelf(place / "data") as shelf:
+        for book_id, folder in folders.items():
+            await shelf.ingest(folder, book_id)
+    async with open_shelf(place / "data", NullEmbedder("other")) as shelf:
+        plain, begun, slow = shelf.library.mark_dirty, asyncio.Event(), iter((0.1, 0.6))
+
+        async def mark_dirty(book_id: str, chunk_ids: Iterable[str]) -> None:
+            if book_id == "third":
+                begun.set()
+                await asyncio.sleep(next(slow))
+            await plain(book_id, chunk_ids)
+
+        monkeypatch.setattr(shelf.library, "mark_dirty", mark_dirty)
+        first = asyncio.create_task(shelf.ingest(folders["first"], "first", "recreate"))
+        await begun.wait()
+        await asyncio.gather(first, shelf.ingest(folders["second"], "second", "recreate"))
+        for book_id in ("first", "second"):
+            _, chunks = await shelf.library.totals(book_id)
+            assert await shelf.index.count(book_id) == chunks == 2
+            assert await shelf.library.dirty(book_id) == []
+        await shelf.ingest(folders["third"], "third", "recreate")
+        assert await shelf.index.count() == 6
 
 
 def damage(index: Path) -> None:

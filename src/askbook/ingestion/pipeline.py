@@ -50,6 +50,7 @@ class Pipeline:
         self._cache = cache
         self._index = index
         self._embedder = embedder
+        self._renewing = asyncio.Lock()
 
     async def plan(
         self, folder: Path, book_id: str | None = None, mode: IngestionMode = "incremental"
@@ -117,20 +118,25 @@ class Pipeline:
     async def _renew(self, book_id: str) -> None:
         """Make a recreate embed afresh, in a new index if another embedder made the old one or it is damaged."""
         await self._cache.forget(self._fingerprint, book_id)
-        try:
-            await self._index.count()
-        except AskbookError as error:
-            if error.code not in ("embedder_mismatch", "data_directory_corrupt"):
-                raise
-            books = await self._library.books()
-            for shelved in books:
-                ids = await self._library.chunk_ids(shelved.book.book_id)
-                everything = [chunk_id for part in ids.values() for chunk_id in part]
-                await self._library.mark_dirty(shelved.book.book_id, everything)
-            await self._index.recreate()
-            for shelved in books:
-                if shelved.fingerprint == self._fingerprint and shelved.book.book_id != book_id:
-                    await self._put_right(shelved.book.book_id)
+        # Who makes the index new a second time loses what the first has put in since.
+        async with self._renewing:
+            try:
+                await self._index.count()
+            except AskbookError as error:
+                if error.code not in ("embedder_mismatch", "data_directory_corrupt"):
+                    raise
+                await self._renew_index(book_id)
+
+    async def _renew_index(self, book_id: str) -> None:
+        books = await self._library.books()
+        for shelved in books:
+            ids = await self._library.chunk_ids(shelved.book.book_id)
+            everything = [chunk_id for part in ids.values() for chunk_id in part]
+            await self._library.mark_dirty(shelved.book.book_id, everything)
+        await self._index.recreate()
+        for shelved in books:
+            if shelved.fingerprint == self._fingerprint and shelved.book.book_id != book_id:
+                await self._put_right(shelved.book.book_id)
 
     async def _put_right(self, book_id: str) -> None:
         await put_right(self._library, self._cache, self._index, self._embedder, book_id)
