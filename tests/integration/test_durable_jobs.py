@@ -304,6 +304,78 @@ async def test_a_switch_once_begun_is_brought_to_its_end(
         assert found.results
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+async def test_deleting_a_book_ends_its_job(
+    tmp_path: Path, folder: Path, database: str | None, is_known: bool
+) -> None:
+    embedder = SlowEmbedder(0.0)
+    async with running(tmp_path / "data", database, embedder) as askbook:
+        if is_known:
+            await ingest(askbook, folder)
+            write(folder, a_book("rewritten"))
+        embedder.delay = 0.4
+        job, _ = await askbook.durable_jobs.trigger(folder, "book", "incremental")
+        await until_switched(askbook, job.job_id)
+        assert await askbook.delete_book("book") > 0
+        ended_job = await askbook.jobs.store.get(job.job_id)
+        assert ended_job is not None
+        assert (ended_job.status, ended_job.error_message) == ("failed", "Cancelled.")
+        await asyncio.sleep(1.0)
+        assert await askbook.library.book("book") is None
+        assert await askbook.library.totals("book") == (0, 0)
+        assert await askbook.index.count("book") == 0
+        assert await askbook.jobs.store.unfinished("book") == []
+
+
+async def test_deleting_a_book_ends_a_job_that_nobody_runs(tmp_path: Path, folder: Path) -> None:
+    async with running(tmp_path / "data") as askbook:
+        await ingest(askbook, folder)
+        job, _ = await askbook.jobs.reserve(folder, "book", "full")
+        with pytest.raises(NotFound):
+            await askbook.delete_book("another")
+        await askbook.delete_book("book")
+        assert (await askbook.jobs.current(job.job_id)).status == "failed"
+        assert await askbook.jobs.take_up(job.job_id) is None
+
+
+async def test_a_book_can_be_deleted_by_who_is_told_of_its_ingest(
+    tmp_path: Path, folder: Path
+) -> None:
+    async with running(tmp_path / "data", None, SlowEmbedder(0.05)) as askbook:
+        job: IngestionJob | None = None
+        async with asyncio.timeout(20):
+            async for progress in askbook.ingest(folder, "book"):
+                job = progress.job
+                if isinstance(progress.event, LessonsSwitched):
+                    await askbook.delete_book("book")
+        assert job is not None
+        assert job.error_message == "Cancelled."
+        assert await askbook.library.book("book") is None
+        assert await askbook.library.totals("book") == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["one", "two"])
+async def test_a_book_that_another_worker_ingests_is_not_deleted(
+    tmp_path: Path, folder: Path, database_url: str, name: str
+) -> None:
+    """Be it that the worker has the name of who deletes: a command beside a server."""
+    embedder = SlowEmbedder(0.3)
+    async with (
+        running(tmp_path / "one", database_url, embedder, worker_id="one") as one,
+        running(tmp_path / "two", database_url, worker_id=name) as two,
+    ):
+        task = asyncio.create_task(ingest(one, folder))
+        async with asyncio.timeout(20):
+            while not await two.library.books():
+                await asyncio.sleep(0.05)
+        with pytest.raises(Conflict, match=r"job 1.*/ingestion/cancel/1"):
+            await two.delete_book("book")
+        assert (await task).status == "completed"
+        assert (await one.library.totals("book"))[0] == LESSONS
+        await two.delete_book("book")
+        assert await one.library.book("book") is None
+
+
 async def test_a_failing_job_says_why_and_the_old_content_stays(
     tmp_path: Path, folder: Path
 ) -> None:

@@ -28,7 +28,7 @@ from askbook.ingestion.preparing import Batch, prepare
 from askbook.ingestion.readers import open_reader
 from askbook.ingestion.readers.base import Reader
 from askbook.ingestion.splitting import SPLITTER_VERSION
-from askbook.ingestion.switching import put_right, switch
+from askbook.ingestion.switching import book_is_gone, put_right, switch
 from askbook.storage.library import Library
 from askbook.storage.rows import ShelvedBook
 from askbook.storage.steps import to_its_end
@@ -85,7 +85,11 @@ class Pipeline:
             yield FileFailed(source_file, reason)
         await self._library.distrust(book_id, plan.doubtful)
         await self._library.touch(book_id, plan.reordered)
-        await self._library.save_book(_opened(reader, folder, shelved, self._fingerprint, mode))
+        opened = _opened(reader, folder, shelved, self._fingerprint, mode)
+        if shelved is None:
+            await self._library.save_book(opened)
+        else:
+            await self._update(opened)
         failed = dict(plan.failed)
         async for event in self._execute(reader, plan, rewrite=mode != "incremental"):
             if isinstance(event, FileFailed):
@@ -94,10 +98,10 @@ class Pipeline:
         if mode == "recreate":
             await self._put_right(book_id)
         lessons, chunks = await self._library.totals(book_id)
-        if shelved is None and lessons == 0:
+        if shelved is None and lessons == 0 and failed:
             await self._library.delete_book(book_id)
             raise _nothing_read(failed)
-        await self._library.save_book(self._closed(reader, folder, shelved, mode))
+        await self._update(self._closed(reader, folder, shelved, mode))
         yield Finished(chunks)
 
     @property
@@ -114,6 +118,10 @@ class Pipeline:
                 "`askbook ingest PATH --mode recreate`.",
             )
         return shelved
+
+    async def _update(self, shelved: ShelvedBook) -> None:
+        if not await self._library.update_book(shelved):
+            raise book_is_gone(shelved.book.book_id)
 
     async def _renew(self, book_id: str) -> None:
         """Make a recreate embed afresh, in a new index if another embedder made the old one or it is damaged."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import structlog
 
 from askbook.book import IngestionMode
-from askbook.errors import AskbookError, NotFound
+from askbook.errors import AskbookError, Conflict, IllegalTransition, NotFound
 from askbook.ingestion.events import IngestionEvent, LessonsSwitched, Planned
 from askbook.ingestion.job_store import NOBODY, JobStore
 from askbook.ingestion.jobs import IngestionJob, Progress
@@ -215,6 +215,20 @@ class IngestionJobs:
                 running.job = ended = running.job.to("failed", CANCELLED)
         await self.store.end(ended)
         return await self.store.get(job_id) or ended
+
+    async def end_of_book(self, book_id: str) -> None:
+        """End what is still to be done for a book, so that it can be deleted."""
+        for job, owner in await self.store.unfinished(book_id):
+            if job.job_id not in self._running and await self._is_elsewhere(owner):
+                raise Conflict(
+                    f"Book {book_id!r} is being ingested by the worker {owner!r} (job {job.job_id}).",
+                    f"Wait for its end, or cancel it (POST /ingestion/cancel/{job.job_id}); "
+                    "then delete the book again.",
+                    {"job_id": job.job_id},
+                )
+            # It may come to its end by itself meanwhile.
+            with suppress(IllegalTransition):
+                await self.cancel(job.job_id)
 
     async def notice_ends(self) -> None:
         """Stop what was cancelled, or taken over, through another process."""
