@@ -219,7 +219,8 @@ class IngestionJobs:
     async def end_of_book(self, book_id: str) -> None:
         """End what is still to be done for a book, so that it can be deleted."""
         for job, owner in await self.store.unfinished(book_id):
-            if job.job_id not in self._running and await self._is_elsewhere(owner):
+            mine = job.job_id in self._running and owner == self.presence.worker_id
+            if not mine and await self._is_elsewhere(owner):
                 raise Conflict(
                     f"Book {book_id!r} is being ingested by the worker {owner!r} (job {job.job_id}).",
                     f"Wait for its end, or cancel it (POST /ingestion/cancel/{job.job_id}); "
