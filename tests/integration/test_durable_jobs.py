@@ -19,17 +19,20 @@ import numpy as np
 import pytest
 from shelf import clean_build, lesson, timeless, write
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
 from worker_process import SlowEmbedder
 
 from askbook.book import IngestionMode, JobStatus
 from askbook.bootstrap import Askbook
+from askbook.bootstrap.scope import Scope
 from askbook.config import load_settings
 from askbook.embedding.builtin import BuiltinEmbedder
 from askbook.errors import Conflict, EmbedderMismatch, IllegalTransition, NotFound
-from askbook.ingestion.events import Finished, LessonsSwitched, Planned
+from askbook.ingestion.events import Finished, IngestionEvent, LessonsSwitched, Planned
 from askbook.ingestion.job_store import NOBODY, JobStore
 from askbook.ingestion.jobs import IngestionJob
 from askbook.ingestion.presence import Presence
+from askbook.ingestion.running import IngestionJobs
 from askbook.models.runtime import ModelRuntime
 from askbook.storage.directory import DataDirectory
 from askbook.storage.engine import open_engine
@@ -174,6 +177,203 @@ async def test_a_job_can_be_cancelled_before_it_starts(tmp_path: Path, folder: P
         cancelled = await askbook.durable_jobs.cancel(job.job_id)
         assert (cancelled.status, cancelled.started_at) == ("failed", None)
         assert await askbook.jobs.take_up(job.job_id) is None
+
+
+async def test_a_job_that_a_live_worker_takes_meanwhile_is_left_to_it(
+    tmp_path: Path, database: str | None
+) -> None:
+    engine = await open_engine(tmp_path, database)
+    store = JobStore(engine)
+    try:
+        job, _ = await store.create("book", tmp_path, "full")
+        assert await store.claim(job, "dead", held_by=NOBODY)
+        second = IngestionJobs(store, _Overtaken(engine, "second"), _OneAtATime())
+        first = IngestionJobs(store, _Overtaken(engine, "first", second), _OneAtATime())
+        assert await first.take_up(job.job_id) is None
+        assert await store.owner(job.job_id) == "second"
+        assert (first.running, second.running) == (frozenset(), {job.job_id})
+    finally:
+        await engine.dispose()
+
+
+@pytest.mark.parametrize("modes", [("incremental", "incremental"), ("incremental", "full")])
+async def test_who_asks_while_a_job_is_taken_up_follows_it(
+    tmp_path: Path, folder: Path, modes: tuple[IngestionMode, IngestionMode]
+) -> None:
+    engine = await open_engine(tmp_path / "data")
+    store, pipeline = _SlowToClaim(engine), _OneAtATime()
+    jobs = IngestionJobs(store, Presence(engine, "here"), pipeline)
+
+    async def ingest(mode: IngestionMode) -> IngestionJob:
+        return [progress async for progress in jobs.run(folder, "book", mode)][-1].job
+
+    try:
+        first = asyncio.create_task(ingest(modes[0]))
+        await store.claimed.wait()
+        second = asyncio.create_task(ingest(modes[1]))
+        ended = await asyncio.gather(first, second)
+        assert {(job.job_id, job.status) for job in ended} == {(1, "completed")}
+        assert (pipeline.runs, pipeline.most) == (1, 1)
+        assert jobs.running == frozenset()
+    finally:
+        await engine.dispose()
+
+
+async def test_a_job_taken_up_and_let_go_is_free_again(tmp_path: Path) -> None:
+    engine = await open_engine(tmp_path)
+    jobs = IngestionJobs(JobStore(engine), Presence(engine, "here"), _OneAtATime())
+    try:
+        job, _ = await jobs.store.create("book", tmp_path, "full")
+        taken = await jobs.take_up(job.job_id)
+        assert taken is not None
+        assert await jobs.take_up(job.job_id) is None
+        jobs.let_go(taken)
+        assert jobs.running == frozenset()
+        again = await jobs.take_up(job.job_id)
+        assert again is not None
+        jobs.let_go(taken)
+        assert jobs.running == {job.job_id}, "only who took it can let it go"
+        told = [progress.job.status async for progress in jobs.execute(again)]
+        assert (told[0], told[-1]) == ("running", "completed")
+    finally:
+        await engine.dispose()
+
+
+async def test_who_is_told_of_a_job_can_cancel_it(tmp_path: Path, folder: Path) -> None:
+    async with running(tmp_path / "data", None, SlowEmbedder(0.05)) as askbook:
+        told: list[IngestionJob] = []
+        cancelled: IngestionJob | None = None
+        async with asyncio.timeout(20):
+            async for progress in askbook.ingest(folder, "book"):
+                told.append(progress.job)
+                if isinstance(progress.event, LessonsSwitched):
+                    cancelled = await askbook.jobs.cancel(progress.job.job_id)
+                    assert (cancelled.status, cancelled.error_message) == ("failed", "Cancelled.")
+                    assert cancelled.counts.files_processed == progress.job.counts.files_processed
+                    with pytest.raises(IllegalTransition):
+                        await askbook.jobs.cancel(progress.job.job_id)
+        assert told[-1] == await askbook.jobs.store.get(1) == cancelled
+        assert askbook.jobs.running == frozenset()
+        assert 0 < (await askbook.library.totals("book"))[0] < LESSONS
+
+
+async def test_a_job_is_cancelled_though_who_is_told_of_it_does_not_listen(
+    tmp_path: Path, folder: Path
+) -> None:
+    async with running(tmp_path / "data") as askbook:
+        steps = askbook.jobs.run(folder, "book", "incremental")
+        job = (await anext(steps)).job
+        async with asyncio.timeout(20):
+            cancelled = await askbook.jobs.cancel(job.job_id)
+            assert await ended(askbook, job.job_id) == cancelled
+            assert [progress.job async for progress in steps] == [cancelled]
+
+
+@pytest.mark.parametrize("how", ["job", "command", "command twice"])
+@pytest.mark.parametrize("step", ["upsert", "overwrite_payloads", "delete"])
+async def test_a_switch_once_begun_is_brought_to_its_end(
+    tmp_path: Path, step: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is cancelled, and however often: lessons that were switched are found."""
+    folder = write(tmp_path / "book", {"01-arm.md": tiered(4, "Joints", "Grippers")})
+    async with running(tmp_path / "data") as askbook:
+        await ingest(askbook, folder)
+        write(folder, {"01-arm.md": tiered(1, "Joints", "Sensors")})
+        reached, plain = asyncio.Event(), getattr(askbook.index, step)
+
+        async def slow(given: Any) -> None:
+            reached.set()
+            await asyncio.sleep(0.2)
+            await plain(given)
+
+        monkeypatch.setattr(askbook.index, step, slow)
+        task = asyncio.create_task(ingest(askbook, folder))
+        await reached.wait()
+        if how == "job":
+            cancelled = await askbook.jobs.cancel(2)
+            assert (cancelled.status, cancelled.error_message) == ("failed", "Cancelled.")
+        else:
+            for _ in range(2 if how == "command twice" else 1):
+                task.cancel()
+                await asyncio.sleep(0.05)
+        await asyncio.gather(task, return_exceptions=True)
+        assert await askbook.library.dirty("book") == []
+        assert await askbook.index.count("book") == len(await contents(askbook))
+        where = Scope(hardware_tier=1)
+        _, found = await askbook.search("tells about Joints", where, mode="sparse")
+        assert found.results
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+async def test_deleting_a_book_ends_its_job(
+    tmp_path: Path, folder: Path, database: str | None, is_known: bool
+) -> None:
+    embedder = SlowEmbedder(0.0)
+    async with running(tmp_path / "data", database, embedder) as askbook:
+        if is_known:
+            await ingest(askbook, folder)
+            write(folder, a_book("rewritten"))
+        embedder.delay = 0.4
+        job, _ = await askbook.durable_jobs.trigger(folder, "book", "incremental")
+        await until_switched(askbook, job.job_id)
+        assert await askbook.delete_book("book") > 0
+        ended_job = await askbook.jobs.store.get(job.job_id)
+        assert ended_job is not None
+        assert (ended_job.status, ended_job.error_message) == ("failed", "Cancelled.")
+        await asyncio.sleep(1.0)
+        assert await askbook.library.book("book") is None
+        assert await askbook.library.totals("book") == (0, 0)
+        assert await askbook.index.count("book") == 0
+        assert await askbook.jobs.store.unfinished("book") == []
+
+
+async def test_deleting_a_book_ends_a_job_that_nobody_runs(tmp_path: Path, folder: Path) -> None:
+    async with running(tmp_path / "data") as askbook:
+        await ingest(askbook, folder)
+        job, _ = await askbook.jobs.reserve(folder, "book", "full")
+        with pytest.raises(NotFound):
+            await askbook.delete_book("another")
+        await askbook.delete_book("book")
+        assert (await askbook.jobs.current(job.job_id)).status == "failed"
+        assert await askbook.jobs.take_up(job.job_id) is None
+
+
+async def test_a_book_can_be_deleted_by_who_is_told_of_its_ingest(
+    tmp_path: Path, folder: Path
+) -> None:
+    async with running(tmp_path / "data", None, SlowEmbedder(0.05)) as askbook:
+        job: IngestionJob | None = None
+        async with asyncio.timeout(20):
+            async for progress in askbook.ingest(folder, "book"):
+                job = progress.job
+                if isinstance(progress.event, LessonsSwitched):
+                    await askbook.delete_book("book")
+        assert job is not None
+        assert job.error_message == "Cancelled."
+        assert await askbook.library.book("book") is None
+        assert await askbook.library.totals("book") == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["one", "two"])
+async def test_a_book_that_another_worker_ingests_is_not_deleted(
+    tmp_path: Path, folder: Path, database_url: str, name: str
+) -> None:
+    """Be it that the worker has the name of who deletes: a command beside a server."""
+    embedder = SlowEmbedder(0.3)
+    async with (
+        running(tmp_path / "one", database_url, embedder, worker_id="one") as one,
+        running(tmp_path / "two", database_url, worker_id=name) as two,
+    ):
+        task = asyncio.create_task(ingest(one, folder))
+        async with asyncio.timeout(20):
+            while not await two.library.books():
+                await asyncio.sleep(0.05)
+        with pytest.raises(Conflict, match=r"job 1.*/ingestion/cancel/1"):
+            await two.delete_book("book")
+        assert (await task).status == "completed"
+        assert (await one.library.totals("book"))[0] == LESSONS
+        await two.delete_book("book")
+        assert await one.library.book("book") is None
 
 
 async def test_a_failing_job_says_why_and_the_old_content_stays(
@@ -505,12 +705,65 @@ async def test_passages_yield_to_questions_once_there_are_any() -> None:
         runtime.close()
 
 
+class _OneAtATime:
+    """A pipeline that counts how often it runs, and how often at once."""
+
+    def __init__(self) -> None:
+        self.runs = self.most = self._now = 0
+
+    async def run(
+        self, folder: Path, book_id: str | None = None, mode: IngestionMode = "incremental"
+    ) -> AsyncGenerator[IngestionEvent]:
+        self.runs += 1
+        self._now += 1
+        self.most = max(self.most, self._now)
+        try:
+            yield Planned(1, ("one.md",), (), (), (), 0)
+            await asyncio.sleep(0.2)
+            yield Finished(1)
+        finally:
+            self._now -= 1
+
+
+class _SlowToClaim(JobStore):
+    """Takes its time to tell a worker that a job is now its own."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        super().__init__(engine)
+        self.claimed = asyncio.Event()
+
+    async def claim(self, job: IngestionJob, owner: str, *, held_by: str) -> bool:
+        mine = await super().claim(job, owner, held_by=held_by)
+        self.claimed.set()
+        await asyncio.sleep(0.2)
+        return mine
+
+
+class _Overtaken(Presence):
+    """While it asks whether a dead worker lives, another takes up what that one had."""
+
+    def __init__(
+        self, engine: AsyncEngine, worker_id: str, other: IngestionJobs | None = None
+    ) -> None:
+        super().__init__(engine, worker_id)
+        self._other = other
+
+    async def is_alive(self, owner: str) -> bool:
+        if self._other is not None:
+            assert await self._other.take_up(1) is not None
+        return owner not in ("dead", self.worker_id)
+
+
 def a_book(word: str = "inner") -> dict[str, str | bytes]:
     names = "one two three four five six seven eight nine ten eleven twelve".split()
     return {
         f"{number:02}-{name}.md": lesson(name.title(), *(f"{word} {i}" for i in range(12)))
         for number, name in enumerate(names, 1)
     }
+
+
+def tiered(tier: int, *sections: str) -> str:
+    return f"---\nhardware_tier: {tier}\n---\n{lesson('Arm', *sections)}"
 
 
 @asynccontextmanager

@@ -1,9 +1,10 @@
 """Ingesting a folder that changes: what is read, what is embedded, what stays when something fails."""
 
+import asyncio
 import io
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from askbook.ingestion.events import LessonsSwitched
 from askbook.ingestion.pipeline import IN_FLIGHT
 from askbook.ingestion.planning import PlannedLesson
 from askbook.ingestion.preparing import BATCH_CHUNKS, _Preparer
+from askbook.ingestion.switching import remove_book
 from askbook.storage.rows import ShelvedLesson
 from doubles import NullEmbedder
 
@@ -581,7 +583,7 @@ async def test_full_disk_keeps_the_old_content(
     async with open_shelf(place / "data") as shelf:
         await shelf.ingest(folder)
         old = await shelf.contents()
-        for name in ("mark_dirty", "replace", "clear_dirty", "save_book"):
+        for name in ("mark_dirty", "replace", "clear_dirty", "update_book"):
 
             async def full(*_: Any, **__: Any) -> None:
                 raise StorageFull("No space is left.")
@@ -646,6 +648,81 @@ async def test_another_embedder_is_refused_with_the_way_out(folder: Path, place:
         assert not set(now.vectors.values()) & set(before.vectors.values())
         assert (await shelf.audit()).found.all() == []
         assert len(shelf.embedder.texts) == len(set(shelf.embedder.texts)) == 11
+
+
+async def test_books_recreated_at_once_for_another_embedder_lose_nothing(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = {
+        name: write(place / name, {"one.md": lesson(f"One of {name}", "Aims", "Tools")})
+        for name in ("first", "second", "third")
+    }
+    async with open_shelf(place / "data") as shelf:
+        for book_id, folder in folders.items():
+            await shelf.ingest(folder, book_id)
+    async with open_shelf(place / "data", NullEmbedder("other")) as shelf:
+        plain, begun, slow = shelf.library.mark_dirty, asyncio.Event(), iter((0.1, 0.6))
+
+        async def mark_dirty(book_id: str, chunk_ids: Iterable[str]) -> None:
+            if book_id == "third":
+                begun.set()
+                await asyncio.sleep(next(slow))
+            await plain(book_id, chunk_ids)
+
+        monkeypatch.setattr(shelf.library, "mark_dirty", mark_dirty)
+        first = asyncio.create_task(shelf.ingest(folders["first"], "first", "recreate"))
+        await begun.wait()
+        await asyncio.gather(first, shelf.ingest(folders["second"], "second", "recreate"))
+        for book_id in ("first", "second"):
+            _, chunks = await shelf.library.totals(book_id)
+            assert await shelf.index.count(book_id) == chunks == 2
+            assert await shelf.library.dirty(book_id) == []
+        await shelf.ingest(folders["third"], "third", "recreate")
+        assert await shelf.index.count() == 6
+
+
+@pytest.mark.parametrize(
+    ("moment", "is_known"),
+    [
+        ("planned", True),
+        ("begun", True),
+        ("begun", False),
+        ("all switched", True),
+        ("all switched", False),
+    ],
+)
+async def test_a_book_deleted_while_it_is_ingested_stays_deleted(
+    place: Path, moment: str, is_known: bool
+) -> None:
+    names = [f"{n:02}-x.md" for n in range(80)]
+    folder = write(place / BOOK, {name: lesson(name, "One", "Two") for name in names})
+
+    async def ingest_and_delete(shelf: Shelf) -> None:
+        switched: list[str] = []
+        async for event in shelf.pipeline.run(folder):
+            if isinstance(event, LessonsSwitched):
+                switched += event.source_files
+            reached = {
+                "planned": True,
+                "begun": bool(switched),
+                "all switched": len(switched) == len(names),
+            }
+            shelved = await shelf.library.book(BOOK)
+            if reached[moment] and shelved is not None:
+                await remove_book(shelf.library, shelf.cache, shelf.index, shelved)
+
+    async with open_shelf(place / "data") as shelf:
+        if is_known:
+            await shelf.ingest(folder)
+            write(folder, {name: lesson(name, "One", "Other") for name in names})
+        with pytest.raises(Conflict, match="deleted while it was being ingested"):
+            await ingest_and_delete(shelf)
+        assert await shelf.library.book(BOOK) is None
+        assert await shelf.library.totals(BOOK) == (0, 0)
+        assert await shelf.library.dirty(BOOK) == []
+        assert await shelf.index.count(BOOK) == 0
+        assert len((await shelf.ingest(folder)).plan.new) == len(names)
+        await check_clean(shelf, folder, place)
 
 
 def damage(index: Path) -> None:

@@ -45,7 +45,10 @@ async def test_a_write_is_one_transaction(engine: AsyncEngine) -> None:
     assert await steps.read(count) == 1
 
 
-async def test_who_is_cancelled_while_writing_leaves_it_done(engine: AsyncEngine) -> None:
+@pytest.mark.parametrize("times", [1, 2])
+async def test_who_is_cancelled_while_writing_leaves_it_done(
+    engine: AsyncEngine, times: int
+) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def slow(connection: Connection) -> None:
@@ -56,7 +59,7 @@ async def test_who_is_cancelled_while_writing_leaves_it_done(engine: AsyncEngine
     steps = Steps(engine)
     writing = asyncio.create_task(steps.write(slow))
     assert await asyncio.to_thread(begun.wait, 30)
-    for _ in range(2):
+    for _ in range(times):
         writing.cancel()
         await asyncio.sleep(0.05)
         assert not writing.done()

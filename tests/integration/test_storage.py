@@ -110,7 +110,8 @@ async def put(library: Library, source_file: str, count: int, **given: Any) -> l
         c.id: ChunkRow(source_file, c.metadata.chunk_index, "c" * 64, c.to_payload())
         for c in chunks
     }
-    await library.replace(lesson.book_id, [lesson], rows)
+    await library.save_book(shelved_book(lesson.book_id))
+    assert await library.replace(lesson.book_id, [lesson], rows)
     return chunks
 
 
@@ -216,6 +217,15 @@ async def test_replacing_a_lesson_leaves_nothing_of_the_old_one(library: Library
     assert await library.totals("robots") == (2, 4)
     visible = await library.chunks("robots", [chunk.id for chunk in old])
     assert set(visible) == {chunk.id for chunk in new} & {chunk.id for chunk in old}
+
+
+async def test_nothing_is_written_to_a_book_that_is_gone(library: Library) -> None:
+    chunks = await put(library, "b.md", 2)
+    await library.delete_book("robots")
+    assert not await library.replace("robots", [shelved_lesson("b.md", chunks)], {})
+    assert not await library.update_book(shelved_book())
+    assert await library.totals("robots") == (0, 0)
+    assert await library.book("robots") is None
 
 
 async def test_readers_never_see_half_a_lesson(library: Library) -> None:

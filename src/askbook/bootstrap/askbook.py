@@ -52,10 +52,12 @@ class Askbook(Assembly):
         return [await self.auditor.audit(shelved, repair=repair) for shelved in wanted]
 
     async def delete_book(self, book_id: str) -> int:
-        """Remove a book for good; its folder stays. Returns how many chunks it had."""
+        """Remove a book for good, ending its ingest; its folder stays. Returns how many chunks it had."""
         from askbook.ingestion.switching import remove_book
 
         await self._recorder.settle()
+        await self.book(book_id)
+        await self.jobs.end_of_book(book_id)
         return await remove_book(self.library, self.cache, self.index, await self.book(book_id))
 
     async def search(

@@ -28,12 +28,17 @@ class JobStore:
         self._engine = engine
 
     async def get(self, job_id: int) -> IngestionJob | None:
-        found = await self._find(ingestion_jobs.c.job_id == job_id)
-        return found[0][0] if found else None
+        held = await self.held(job_id)
+        return None if held is None else held[0]
 
     async def owner(self, job_id: int) -> str:
+        held = await self.held(job_id)
+        return NOBODY if held is None else held[1]
+
+    async def held(self, job_id: int) -> tuple[IngestionJob, str] | None:
+        """A job and its owner, as of one moment."""
         found = await self._find(ingestion_jobs.c.job_id == job_id)
-        return found[0][1] if found else NOBODY
+        return found[0] if found else None
 
     async def unfinished(self, book_id: str | None = None) -> list[tuple[IngestionJob, str]]:
         """Jobs that still have something to do, oldest first, each with its owner."""
@@ -76,9 +81,9 @@ class JobStore:
         """Record how far our job is; False: it is ours no longer."""
         return await self._update(job.job_id, owner, _row(job))
 
-    async def end(self, job: IngestionJob) -> bool:
-        """Record the end of a job whoever owns it; False: it had ended already."""
-        return await self._update(job.job_id, None, _row(job))
+    async def end(self, job: IngestionJob, *, held_by: str | None = None) -> bool:
+        """Record the end of a job, whoever owns it or only of this owner; False: that was not to be had."""
+        return await self._update(job.job_id, held_by, _row(job))
 
     async def _update(self, job_id: int, owner: str | None, values: dict[str, Any]) -> bool:
         statement = update(ingestion_jobs).where(ingestion_jobs.c.job_id == job_id, _UNFINISHED)

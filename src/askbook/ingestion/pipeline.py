@@ -28,9 +28,10 @@ from askbook.ingestion.preparing import Batch, prepare
 from askbook.ingestion.readers import open_reader
 from askbook.ingestion.readers.base import Reader
 from askbook.ingestion.splitting import SPLITTER_VERSION
-from askbook.ingestion.switching import put_right, switch
+from askbook.ingestion.switching import book_is_gone, put_right, switch
 from askbook.storage.library import Library
 from askbook.storage.rows import ShelvedBook
+from askbook.storage.steps import to_its_end
 from askbook.storage.vectors import VectorCache
 
 IN_FLIGHT = 3
@@ -49,6 +50,7 @@ class Pipeline:
         self._cache = cache
         self._index = index
         self._embedder = embedder
+        self._renewing = asyncio.Lock()
 
     async def plan(
         self, folder: Path, book_id: str | None = None, mode: IngestionMode = "incremental"
@@ -83,7 +85,11 @@ class Pipeline:
             yield FileFailed(source_file, reason)
         await self._library.distrust(book_id, plan.doubtful)
         await self._library.touch(book_id, plan.reordered)
-        await self._library.save_book(_opened(reader, folder, shelved, self._fingerprint, mode))
+        opened = _opened(reader, folder, shelved, self._fingerprint, mode)
+        if shelved is None:
+            await self._library.save_book(opened)
+        else:
+            await self._update(opened)
         failed = dict(plan.failed)
         async for event in self._execute(reader, plan, rewrite=mode != "incremental"):
             if isinstance(event, FileFailed):
@@ -92,10 +98,10 @@ class Pipeline:
         if mode == "recreate":
             await self._put_right(book_id)
         lessons, chunks = await self._library.totals(book_id)
-        if shelved is None and lessons == 0:
+        if shelved is None and lessons == 0 and failed:
             await self._library.delete_book(book_id)
             raise _nothing_read(failed)
-        await self._library.save_book(self._closed(reader, folder, shelved, mode))
+        await self._update(self._closed(reader, folder, shelved, mode))
         yield Finished(chunks)
 
     @property
@@ -113,23 +119,32 @@ class Pipeline:
             )
         return shelved
 
+    async def _update(self, shelved: ShelvedBook) -> None:
+        if not await self._library.update_book(shelved):
+            raise book_is_gone(shelved.book.book_id)
+
     async def _renew(self, book_id: str) -> None:
         """Make a recreate embed afresh, in a new index if another embedder made the old one or it is damaged."""
         await self._cache.forget(self._fingerprint, book_id)
-        try:
-            await self._index.count()
-        except AskbookError as error:
-            if error.code not in ("embedder_mismatch", "data_directory_corrupt"):
-                raise
-            books = await self._library.books()
-            for shelved in books:
-                ids = await self._library.chunk_ids(shelved.book.book_id)
-                everything = [chunk_id for part in ids.values() for chunk_id in part]
-                await self._library.mark_dirty(shelved.book.book_id, everything)
-            await self._index.recreate()
-            for shelved in books:
-                if shelved.fingerprint == self._fingerprint and shelved.book.book_id != book_id:
-                    await self._put_right(shelved.book.book_id)
+        # Who makes the index new a second time loses what the first has put in since.
+        async with self._renewing:
+            try:
+                await self._index.count()
+            except AskbookError as error:
+                if error.code not in ("embedder_mismatch", "data_directory_corrupt"):
+                    raise
+                await self._renew_index(book_id)
+
+    async def _renew_index(self, book_id: str) -> None:
+        books = await self._library.books()
+        for shelved in books:
+            ids = await self._library.chunk_ids(shelved.book.book_id)
+            everything = [chunk_id for part in ids.values() for chunk_id in part]
+            await self._library.mark_dirty(shelved.book.book_id, everything)
+        await self._index.recreate()
+        for shelved in books:
+            if shelved.fingerprint == self._fingerprint and shelved.book.book_id != book_id:
+                await self._put_right(shelved.book.book_id)
 
     async def _put_right(self, book_id: str) -> None:
         await put_right(self._library, self._cache, self._index, self._embedder, book_id)
@@ -186,7 +201,8 @@ class Pipeline:
                 batch, task = waiting.popleft()
                 found = await task
                 yield ChunksEmbedded(found.computed)
-                switched = await switch(
+                # Half a switch leaves lessons that no search finds until the next ingest.
+                switching = switch(
                     self._library,
                     self._index,
                     reader.book.book_id,
@@ -195,6 +211,7 @@ class Pipeline:
                     now=now,
                     rewrite=rewrite,
                 )
+                switched = await to_its_end(asyncio.create_task(switching))
                 yield LessonsSwitched(
                     source_files=tuple(p.lesson.source_file for p in batch.lessons),
                     removed_files=tuple(batch.removed),

@@ -58,8 +58,9 @@ class Presence:
         await connection.close()
 
     async def is_alive(self, owner: str) -> bool:
-        """Whether another worker of this name is running now."""
-        if not self._shared or owner in ("", self.worker_id):
+        """Whether another worker of this name is running now, be it our own name that it took before us."""
+        is_me = owner == self.worker_id and self._connection is not None
+        if not self._shared or owner == "" or is_me:
             return False
         query = text(
             "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted"

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from askbook.book import Vector, content_hash
 from askbook.embedding import Embedder
+from askbook.errors import Conflict
 from askbook.index import ChunkIndex, IndexPoint
 from askbook.ingestion.preparing import Batch, PreparedLesson
 from askbook.storage.library import Library
@@ -59,13 +60,24 @@ async def switch(
     if dirty:
         await library.mark_dirty(book_id, dirty)
         await index.upsert(points(added))
-    await library.replace(book_id, lessons, new, batch.removed)
+    if not await library.replace(book_id, lessons, new, batch.removed):
+        await index.delete(dirty)
+        await library.clear_dirty(book_id, dirty)
+        raise book_is_gone(book_id)
     if dirty:
         await index.upsert(points(moved))
         await index.overwrite_payloads({i: new[i].payload for i in relabelled})
         await index.delete(gone)
         await library.clear_dirty(book_id, dirty)
     return Switched(len(added), len(gone))
+
+
+def book_is_gone(book_id: str) -> Conflict:
+    """What is said of an ingest whose book was deleted under it."""
+    return Conflict(
+        f"Book {book_id!r} was deleted while it was being ingested.",
+        "Ingest its folder again if it is to come back.",
+    )
 
 
 async def put_right(

@@ -172,15 +172,22 @@ class DurableJobs:
             job = await self._jobs.take_up(job_id)
             if job is None:
                 return
-            log.info("ingestion_started", job_id=job_id, book_id=job.book_id, mode=job.mode)
-            async for progress in self._jobs.execute(job):
-                job = progress.job
-            log.info("ingestion_ended", job_id=job_id, book_id=job.book_id, status=job.status)
+            await self._execute(job)
         except Exception as error:
             # The job's row holds the reason; the workflow itself has done its part.
             log.warning("ingestion_failed", job_id=job_id, reason=str(error))
         finally:
             self._tasks.discard(task)
+
+    async def _execute(self, taken: IngestionJob) -> None:
+        job = taken
+        try:
+            log.info("ingestion_started", job_id=job.job_id, book_id=job.book_id, mode=job.mode)
+            async for progress in self._jobs.execute(taken):
+                job = progress.job
+            log.info("ingestion_ended", job_id=job.job_id, book_id=job.book_id, status=job.status)
+        finally:
+            self._jobs.let_go(taken)
 
     async def _keep_tending(self) -> None:
         while True:

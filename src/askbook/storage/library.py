@@ -45,6 +45,12 @@ _TEXTS = select(
     chunks.c.chunk_id,
     *(chunks.c.payload[name].as_string() for name in ("breadcrumb", "text")),
 ).where(_AMONG)
+_STANDS = (
+    select(books.c.book_id)
+    .where(books.c.book_id == bindparam("book_id"))
+    .with_for_update(read=True, key_share=True)
+)
+"""Finds a book, and keeps it from being deleted until the transaction ends."""
 
 
 class Library:
@@ -79,10 +85,19 @@ class Library:
             await connection.run_sync(upsert, books, [book_row(shelved)])
         self._shelf.forget()
 
+    async def update_book(self, shelved: ShelvedBook) -> bool:
+        """Save a book that is there already; False: it is gone, and stays so."""
+        this = books.c.book_id == shelved.book.book_id
+        async with self._engine.begin() as connection:
+            result = await connection.execute(books.update().where(this).values(book_row(shelved)))
+        self._shelf.forget()
+        return result.rowcount == 1
+
     async def delete_book(self, book_id: str) -> None:
         """Remove a book for good, and with it what was said about it: answers are made of its text."""
-        # Votes before the conversations they hang on.
+        # The book's row first, for `replace` waits on it; votes before the conversations they hang on.
         tables = (
+            books,
             feedback,
             conversation_threads,
             chunks,
@@ -90,7 +105,6 @@ class Library:
             dirty_points,
             gaps,
             calibrations,
-            books,
         )
         async with self._engine.begin() as connection:
             for table in tables:
@@ -262,11 +276,16 @@ class Library:
         written: Sequence[ShelvedLesson],
         rows: Mapping[str, ChunkRow],
         removed: Sequence[str] = (),
-    ) -> None:
-        """The switch: these lessons and chunks take the place of what stood under their files, all at once."""
+    ) -> bool:
+        """The switch: these lessons and chunks take the place of what stood under their files, all at once.
+
+        False: the book is gone, and nothing was written.
+        """
         files = [*removed, *(lesson.source_file for lesson in written)]
 
-        def write(connection: Connection) -> None:
+        def write(connection: Connection) -> bool:
+            if connection.execute(_STANDS, {"book_id": book_id}).first() is None:
+                return False
             for names in slices(files):
                 for table in (chunks, lessons):
                     connection.execute(
@@ -276,8 +295,9 @@ class Library:
                     )
             upsert(connection, lessons, [lesson_row(lesson) for lesson in written])
             upsert(connection, chunks, [chunk_row(book_id, i, r) for i, r in rows.items()])
+            return True
 
-        await self._steps.write(write)
+        return await self._steps.write(write)
 
     async def drop_chunks(self, book_id: str, chunk_ids: Sequence[str]) -> None:
         """Remove rows that belong to no lesson."""

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
@@ -42,7 +41,7 @@ class Steps:
         twin = twin_of(self._engine)
         if twin is not None:
             loop = asyncio.get_running_loop()
-            return await _to_its_end(loop.run_in_executor(twin.writer, twin.write, function))
+            return await to_its_end(loop.run_in_executor(twin.writer, twin.write, function))
         async with self._engine.begin() as connection:
             return await connection.run_sync(function)
 
@@ -92,13 +91,16 @@ def _close_twin(engine: Engine) -> None:
         twin.close()
 
 
-async def _to_its_end(writing: asyncio.Future[R]) -> R:
-    """What a thread has begun cannot be called back: who is cancelled meanwhile waits until it is done."""
-    try:
-        return await asyncio.shield(writing)
-    except asyncio.CancelledError:
-        while not writing.done():
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait([writing])
-        writing.exception()  # nobody else will ask for it
-        raise
+async def to_its_end(work: asyncio.Future[R]) -> R:
+    """What must not be left half done: who is cancelled meanwhile, however often, waits until it is done."""
+    cancelled: asyncio.CancelledError | None = None
+    while not work.done():
+        try:
+            await asyncio.wait({work})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is None:
+        return work.result()
+    if not work.cancelled() and (failed := work.exception()) is not None:
+        raise cancelled from failed
+    raise cancelled
