@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from askbook.agent.claims import Claim
+from askbook.agent.code_lines import check_code
 from askbook.agent.grounding import Support, Suspect, check_support
 from askbook.agent.guardrails import gives_orders, leaks
 from askbook.agent.likeness import Likeness, foreign
-from askbook.agent.listings import check_code
 from askbook.agent.response import Citation
 from askbook.agent.sources import Sources
 from askbook.errors import ConfigurationError

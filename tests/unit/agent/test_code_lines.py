@@ -2,7 +2,7 @@
 
 import pytest
 
-from askbook.agent.listings import check_code
+from askbook.agent.code_lines import check_code
 
 PASSAGE = """Start it with `arm start --slow`, or type (set_speed 100). Then wait 2.5 s: **arm home now**.
 Never type rm -rf /tmp/cache. Use "arm park"; `cd ..` leads back, and `colcon build`s do more.
