@@ -242,7 +242,7 @@ def _rendered(run: Sequence[Placed], number: int) -> str:
         if unit.kind == "row":
             text += re.sub(r"\s*\|?\s*$", f" {marker} |", escape_marks(unit.text), count=1)
         elif unit.kind == "code":
-            text += f"{unit.text if _FENCED.match(unit.text) else _fenced(unit.text)}\n{marker}"
+            text += f"{_as_block(unit.text)}\n{marker}"
         else:
             text += f"{'- ' if unit.kind == 'item' else ''}{_shown(unit)} {marker}"
     return text
@@ -262,7 +262,21 @@ def unescape_marks(shown: str) -> str:
     return re.sub(r"\\\[(\d{1,3})\\\]", r"[\1]", shown)
 
 
-_FENCED = re.compile(r"\s*(```|~~~)")
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_QUOTE_MARK = re.compile(r"^[ \t]{0,3}>[ \t]?", re.MULTILINE)
+_QUOTED_FENCE = re.compile(r"^[ \t]{0,3}>[ \t]?(?:`{3,}|~{3,})[ \t]*\Z", re.MULTILINE)
+
+
+def _as_block(code: str) -> str:
+    """Code between two fences; one that stands in another chunk is added, as far indented as its fellow."""
+    if _QUOTED_FENCE.search(code):
+        code = _QUOTE_MARK.sub("", code)
+    lines = code.splitlines()
+    opening, closing = _FENCE.match(lines[0]), _FENCE.fullmatch(lines[-1].rstrip())
+    if opening is None:
+        return f"{closing[0]}\n{code}" if closing else _fenced(code)
+    is_closed = closing is not None and len(lines) > 1 and closing[1].startswith(opening[1])
+    return code if is_closed else f"{code}\n{opening[0]}"
 
 
 def _fenced(code: str) -> str:

@@ -105,6 +105,27 @@ async def test_all_rows_that_a_question_names_are_quoted(judge: BuiltinJudge) ->
     assert "| 1 | the robot brakes, then power is removed" in answer.text
 
 
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("```sh\nros2 run demo talker", "```sh\nros2 run demo talker\n```\n[1]"),
+        ("~~~~sh\nros2 run demo talker\n~~~", "~~~~sh\nros2 run demo talker\n~~~\n~~~~\n[1]"),
+        ("  ```sh\n  ros2 run demo talker", "  ```sh\n  ros2 run demo talker\n  ```\n[1]"),
+        ("ros2 run demo talker\n```", "```\nros2 run demo talker\n```\n[1]"),
+        ("> ```sh\n> ros2 run demo talker\n> ```", "```sh\nros2 run demo talker\n```\n[1]"),
+    ],
+)
+async def test_code_of_which_a_fence_is_elsewhere_is_shown_between_two(
+    judge: BuiltinJudge, code: str, shown: str
+) -> None:
+    found = context("How do I run the talker?", [code])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert answer.text == shown
+    [citation] = answer.citations
+    assert citation.quote in code
+    assert citation.quote.endswith(code.splitlines()[-1])
+
+
 async def test_only_code_is_quoted_as_code(judge: BuiltinJudge) -> None:
     code = "```sh\nros2 run demo_nodes_cpp talker\n```"
     found = context("How do I run the talker?", [code])
