@@ -94,6 +94,32 @@ async def test_another_language_is_answered_with_doubt_and_citations_or_declined
         assert answer["response"] == "I couldn't find that information in the book."
 
 
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("What are the stop categories?", ["| 0 |", "| 1 |", "| 2 |"]),
+        (
+            "Which sensors are exteroceptive?",
+            ["RGB camera", "Depth camera", "2D lidar", "Ultrasonic ranger", "Force-torque sensor"],
+        ),
+        ("Which sensors measure distance?", ["Depth camera", "2D lidar", "Ultrasonic ranger"]),
+        ("What is the weak spot of a 2D lidar?", ["2D lidar"]),
+        (
+            "What should I do before I switch on the robot?",
+            ["1. Clear", "2. Check", "3. Limit", "4. Say", "5. Start", "6. Keep"],
+        ),
+    ],
+)
+async def test_who_asks_for_several_things_gets_all_and_who_asks_for_one_gets_one(
+    client: httpx.AsyncClient, question: str, wanted: list[str]
+) -> None:
+    answer = (await client.post("/chat/run", json={"message": question})).json()
+    lines = [line for line in answer["response"].splitlines() if re.match(r"\||\d\. ", line)]
+    listed = [line for line in lines if "[1]" in line]
+    assert len(listed) == len(wanted)
+    assert all(words in line for words, line in zip(wanted, listed, strict=True))
+
+
 async def test_every_number_in_an_answer_has_its_citation(answers: Answered) -> None:
     for row, answer in answers:
         used = {int(n) for n in re.findall(r"\[(\d+)\]", answer["response"])}

@@ -5,6 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from askbook.agent.contradictions import opposing
+from askbook.agent.listings import (
+    announced_by,
+    asks_for_several,
+    listing_of,
+    number_of,
+    rows_named,
+    without_gaps,
+)
 from askbook.agent.passages import Unit, without_quote_marks
 from askbook.agent.response import Citation, cite
 from askbook.agent.scoring import (
@@ -17,7 +25,6 @@ from askbook.agent.scoring import (
 )
 from askbook.book import Book
 from askbook.retrieval.context import RetrievalContext
-from askbook.retrieval.enumerations import cells_of
 from askbook.retrieval.judging import Judge
 from askbook.retrieval.query import SearchResult
 
@@ -71,8 +78,16 @@ async def answer_extractively(
         if more := _continuation(placed, said):
             return _compose(more, book)
         placed = [p for p in placed if _shown(p.unit) not in said] or placed
-    chosen = _choose(context, await score_units(context, placed, judge), placed)
-    return _compose(chosen, book) if chosen else None
+    choice = _choose(context, await score_units(context, placed, judge), placed)
+    return _compose(choice.quoted, book, choice.cut) if choice.quoted else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What is quoted, in reading order; `cut` is the last of a table or list that goes on in the book."""
+
+    quoted: Sequence[Placed]
+    cut: Placed | None = None
 
 
 def _continuation(placed: Sequence[Placed], said: str) -> list[Placed]:
@@ -93,15 +108,22 @@ def _continuation(placed: Sequence[Placed], said: str) -> list[Placed]:
 
 def _choose(
     context: RetrievalContext, scored: Sequence[Scored], placed: Sequence[Placed]
-) -> list[Placed]:
-    """The best unit, what belongs to it, and others that add to it; in reading order."""
+) -> _Choice:
+    """The best unit, what belongs to it, and others that add to it."""
     prose = [s for s in scored if s.placed.unit.kind != "code"]
     if not prose:
-        return list(placed[:1])
+        return _Choice(placed[:1])
     best, question = prose[0], context.query
     wants_fact = _asks_for_a_fact(context)
-    chosen = _with_company(best.placed, placed, question, alone=wants_fact)
-    chosen += _rows_named_too(best.placed, placed, question)
+    several = asks_for_several(question, best.placed)
+    listing = listing_of(best.placed, placed, question) if several else None
+    if listing is not None:
+        chosen = list(listing.members)
+    else:
+        chosen = _with_company(best.placed, placed, question, alone=wants_fact)
+        chosen += _rows_named_too(best.placed, placed, question)
+        listing = announced_by(chosen, placed) if several else None
+        chosen += [p for p in listing.members if p not in chosen] if listing else []
     rarity = rarities(question, placed)
     total = sum(rarity.values()) or 1.0
     for other in prose[1:]:
@@ -117,8 +139,10 @@ def _choose(
             and not _repeats(other.placed, chosen)
         ):
             chosen.append(other.placed)
+    chosen += without_gaps(chosen, placed, question)
     chosen += _other_sides(chosen, placed)
-    return sorted(chosen, key=lambda p: p.place)
+    cut = listing.members[-1] if listing is not None and listing.goes_on else None
+    return _Choice(sorted(chosen, key=lambda p: p.place), cut)
 
 
 def _other_sides(chosen: Sequence[Placed], placed: Sequence[Placed]) -> list[Placed]:
@@ -177,18 +201,9 @@ def _shown_next(best: Placed, company: Sequence[Placed], beside: dict[int, Place
 
 
 def _rows_named_too(best: Placed, placed: Sequence[Placed], question: str) -> list[Placed]:
-    """Other rows of the best one's table that the question names: "the categories 0, 1 and 2"."""
     if best.unit.kind != "row":
         return []
-    words = " ".join(["", *re.findall(r"\w+", question.lower()), ""])
-    return [
-        other
-        for other in placed
-        if other is not best
-        and other.result is best.result
-        and other.unit.head == best.unit.head
-        and f" {cells_of(other.unit.text)[0].lower()} " in words
-    ]
+    return [row for row in rows_named(best, placed, question) if row is not best]
 
 
 def _fitting(best: Placed, neighbour: Placed) -> list[Placed]:
@@ -210,7 +225,7 @@ def _following(lead: Placed, beside: dict[int, Placed]) -> list[Placed]:
     return followers
 
 
-def _compose(chosen: Sequence[Placed], book: Book) -> ExtractiveAnswer:
+def _compose(chosen: Sequence[Placed], book: Book, cut: Placed | None = None) -> ExtractiveAnswer:
     """Quotes in reading order; units that stand together share one citation."""
     runs: list[list[Placed]] = []
     for s in chosen:
@@ -223,14 +238,18 @@ def _compose(chosen: Sequence[Placed], book: Book) -> ExtractiveAnswer:
         cite(book, run[0].result.chunk, n, run[0].unit.start, run[-1].unit.end)
         for n, run in enumerate(runs, 1)
     )
-    text = "\n\n".join(_rendered(run, n) for n, run in enumerate(runs, 1))
+    text = "\n\n".join(_rendered(run, n, goes_on=run[-1] is cut) for n, run in enumerate(runs, 1))
     return ExtractiveAnswer(text, citations, tuple(dict.fromkeys(s.result for s in chosen)))
 
 
-def _rendered(run: Sequence[Placed], number: int) -> str:
-    """One run as Markdown: sentences run on, items and rows stand on lines of their own."""
+def _rendered(run: Sequence[Placed], number: int, *, goes_on: bool = False) -> str:
+    """One run as Markdown: sentences run on, items and rows stand on lines of their own.
+
+    A table or list that goes on in the book ends in "…", which has no words that could be taken for the book's.
+    """
     text = ""
     head: tuple[int, int] | None = None
+    listed = sum(s.unit.kind == "item" for s in run) > 1
     for before, s in zip([None, *run], run, strict=False):
         unit, marker = s.unit, f"[{number}]"
         together = before is not None and before.unit.kind == unit.kind
@@ -242,10 +261,12 @@ def _rendered(run: Sequence[Placed], number: int) -> str:
         if unit.kind == "row":
             text += re.sub(r"\s*\|?\s*$", f" {marker} |", escape_marks(unit.text), count=1)
         elif unit.kind == "code":
-            text += f"{unit.text if _FENCED.match(unit.text) else _fenced(unit.text)}\n{marker}"
+            text += f"{_as_block(unit.text)}\n{marker}"
+        elif unit.kind == "item":
+            text += f"{(listed and number_of(s)) or '-'} {_shown(unit)} {marker}"
         else:
-            text += f"{'- ' if unit.kind == 'item' else ''}{_shown(unit)} {marker}"
-    return text
+            text += f"{_shown(unit)} {marker}"
+    return f"{text}\n\n… [{number}]" if goes_on else text
 
 
 def _shown(unit: Unit) -> str:
@@ -262,7 +283,21 @@ def unescape_marks(shown: str) -> str:
     return re.sub(r"\\\[(\d{1,3})\\\]", r"[\1]", shown)
 
 
-_FENCED = re.compile(r"\s*(```|~~~)")
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_QUOTE_MARK = re.compile(r"^[ \t]{0,3}>[ \t]?", re.MULTILINE)
+_QUOTED_FENCE = re.compile(r"^[ \t]{0,3}>[ \t]?(?:`{3,}|~{3,})[ \t]*\Z", re.MULTILINE)
+
+
+def _as_block(code: str) -> str:
+    """Code between two fences; one that stands in another chunk is added, as far indented as its fellow."""
+    if _QUOTED_FENCE.search(code):
+        code = _QUOTE_MARK.sub("", code)
+    lines = code.splitlines()
+    opening, closing = _FENCE.match(lines[0]), _FENCE.fullmatch(lines[-1].rstrip())
+    if opening is None:
+        return f"{closing[0]}\n{code}" if closing else _fenced(code)
+    is_closed = closing is not None and len(lines) > 1 and closing[1].startswith(opening[1])
+    return code if is_closed else f"{code}\n{opening[0]}"
 
 
 def _fenced(code: str) -> str:

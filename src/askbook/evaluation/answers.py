@@ -23,6 +23,7 @@ _MARKS = re.compile(r"\s*((?:\[\d+\]\s?)+)")
 _NUMBER = re.compile(r"\[(\d+)\]")
 _LEAD = re.compile(r"^\s*(?:-\s+|\|\n)")
 _WORD = re.compile(r"\w")
+_BARE_FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +120,20 @@ def _sentences(text: str) -> list[tuple[str, list[int]]]:
 
 
 def _is_quoted(sentence: str, cited: Sequence[SearchResult]) -> bool:
-    """Word for word in a chunk it cites; line breaks and spaces do not count, and rows stand under their head."""
+    """Word for word in a chunk it cites; line breaks, spaces and bare fences do not count, and rows stand under
+    their head."""
     parts = sentence.splitlines() if sentence.startswith("|") else [sentence]
-    wanted = [" ".join(unescape_marks(part).split()) for part in parts]
+    wanted = [_in_one_line(unescape_marks(part)) for part in parts]
     texts = [
-        " ".join(text.split())
+        _in_one_line(text)
         for source in cited
         for text in (source.text, without_quote_marks(source.text))
     ]
     return any(all(part in text for part in wanted) for text in texts)
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(_BARE_FENCE.sub("", text).split())
 
 
 async def _is_grounded(

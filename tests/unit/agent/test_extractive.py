@@ -105,6 +105,125 @@ async def test_all_rows_that_a_question_names_are_quoted(judge: BuiltinJudge) ->
     assert "| 1 | the robot brakes, then power is removed" in answer.text
 
 
+SENSORS = (
+    "Sensors differ in what they look at.\n\n| Sensor | Looks at | Rate |\n|---|---|---|\n"
+    "| camera | the surroundings | 30 Hz |\n| encoder | the robot itself | 1000 Hz |\n"
+    "| lidar | the surroundings | 10 Hz |\n| gyroscope | the robot itself | 400 Hz |"
+)
+CHECKS = (
+    "## Start\n\nGo through this list whenever the robot was moved.\n\n"
+    "1. Clear the area around the robot before you switch it on.\n"
+    "2. Charge the battery.\n"
+    "3. Press the red button and let it go again.\n"
+    "4. Tell bystanders before you switch on the robot.\n\nPaint dries slowly."
+)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What are the sensors?", "Which sensors are there?", "List all sensors.", "Name the sensors."],
+)
+@pytest.mark.parametrize("judged", [True, False])
+async def test_who_asks_for_several_things_gets_the_whole_table(
+    judge: BuiltinJudge, question: str, judged: bool
+) -> None:
+    rows = SENSORS.partition("\n\n")[2]
+    found = context(question, [rows])
+    answer = check(await answer_extractively(found, BOOK, judge if judged else None), found)
+    assert answer.text.replace(" [1]", "") == rows
+    assert [citation.n for citation in answer.citations] == [1]
+
+
+async def test_of_a_table_the_rows_that_have_what_is_named_are_quoted(judge: BuiltinJudge) -> None:
+    found = context("Which sensors look at the surroundings?", [SENSORS])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert "| camera |" in answer.text
+    assert "| lidar |" in answer.text
+    assert "robot itself" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the rate of the lidar?",
+        "Which sensor has a rate of 10 Hz?",
+        "What are the rates of the lidar?",
+    ],
+)
+async def test_who_asks_for_one_thing_gets_its_row_alone(
+    judge: BuiltinJudge, question: str
+) -> None:
+    found = context(question, [SENSORS])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert re.findall(r"\b(?:camera|encoder|lidar|gyroscope)\b", answer.text) == ["lidar"]
+
+
+async def test_a_table_that_is_announced_comes_with_its_announcement(judge: BuiltinJudge) -> None:
+    text = TABLE.replace("in several ways", "in these two ways")
+    found = context("What are the ways in which a machine can be stopped?", [text])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert answer.text.replace(" [1]", "") == text
+
+
+async def test_a_table_that_is_too_long_shows_that_it_goes_on(judge: BuiltinJudge) -> None:
+    rows = "".join(f"| part {n} | {n} mm |\n" for n in range(10, 50))
+    found = context("What are the parts?", [f"| Part | Length |\n|---|---|\n{rows}"])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    quoted = re.findall(r"\| part (\d+) ", answer.text)
+    assert quoted == [str(n) for n in range(10, 22)]
+    assert answer.text.endswith(" |\n\n… [1]")
+
+
+async def test_a_list_is_not_quoted_with_gaps(judge: BuiltinJudge) -> None:
+    found = context("What should I do before I switch on the robot?", [CHECKS])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert answer.text.replace(" [1]", "").startswith(
+        "Go through this list whenever the robot was moved.\n\n1. Clear the area"
+    )
+    assert re.findall(r"^\d\.", answer.text, re.MULTILINE) == ["1.", "2.", "3.", "4."]
+    assert "Paint" not in answer.text
+    [citation] = answer.citations
+    assert citation.quote in CHECKS
+
+
+async def test_who_asks_for_several_things_gets_the_whole_list(judge: BuiltinJudge) -> None:
+    text = (
+        "A base can be driven in many ways.\n\n- **Differential** drives are bases that turn on the "
+        "spot.\n- **Ackermann** steers like a car.\n\n  It cannot turn on the spot.\n"
+        "- **Mecanum** drives sideways.\n\n## Paint\n\n- red\n- blue"
+    )
+    found = context("Which drives are there for bases?", [text])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    for words in ("many ways.", "Differential", "Ackermann", "It cannot turn", "Mecanum"):
+        assert words in answer.text
+    assert "red" not in answer.text
+    one = context("What are the abilities of mecanum?", [text])
+    answer = check(await answer_extractively(one, BOOK, judge), one)
+    assert "Mecanum" in answer.text
+    assert "Ackermann" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("```sh\nros2 run demo talker", "```sh\nros2 run demo talker\n```\n[1]"),
+        ("~~~~sh\nros2 run demo talker\n~~~", "~~~~sh\nros2 run demo talker\n~~~\n~~~~\n[1]"),
+        ("  ```sh\n  ros2 run demo talker", "  ```sh\n  ros2 run demo talker\n  ```\n[1]"),
+        ("ros2 run demo talker\n```", "```\nros2 run demo talker\n```\n[1]"),
+        ("> ```sh\n> ros2 run demo talker\n> ```", "```sh\nros2 run demo talker\n```\n[1]"),
+    ],
+)
+async def test_code_of_which_a_fence_is_elsewhere_is_shown_between_two(
+    judge: BuiltinJudge, code: str, shown: str
+) -> None:
+    found = context("How do I run the talker?", [code])
+    answer = check(await answer_extractively(found, BOOK, judge), found)
+    assert answer.text == shown
+    [citation] = answer.citations
+    assert citation.quote in code
+    assert citation.quote.endswith(code.splitlines()[-1])
+
+
 async def test_only_code_is_quoted_as_code(judge: BuiltinJudge) -> None:
     code = "```sh\nros2 run demo_nodes_cpp talker\n```"
     found = context("How do I run the talker?", [code])

@@ -64,6 +64,22 @@ async def test_a_row_is_quoted_under_the_head_of_its_table() -> None:
     assert (found.sentences, found.supported) == (2, 1)
 
 
+async def test_fences_and_the_sign_of_an_omission_are_no_words_of_their_own() -> None:
+    text = "Run it:\n\n```sh\nros2 run demo talker"
+    answer = "Run it: [1]\n\n```sh\nros2 run demo talker\n```\n[1]\n\n… [1]"
+    found = await read_answer(
+        response(answer, {1: ("c1", text)}), QUESTION, {"c1": "a"}, "Careful."
+    )
+    assert (found.sentences, found.supported) == (2, 2)
+
+
+async def test_numbered_steps_are_quoted_with_their_numbers() -> None:
+    answer = "Do this. [1]\n\n1. Look. [1]\n2. Leap. [1]"
+    given = response(answer, {1: ("c1", "Do this.\n\n1. Look.\n2. Leap.")})
+    found = await read_answer(given, QUESTION, {"c1": "a"}, "Careful.")
+    assert (found.sentences, found.supported) == (3, 3)
+
+
 async def test_the_disclaimer_is_no_part_of_the_answer() -> None:
     given = response(
         "Nodes exchange messages. [1]\n\nCareful.", {1: ("c1", "Nodes exchange messages.")}
