@@ -35,15 +35,16 @@ are made up, everything else is real; searches carry a filter."""
 REASONS = """## Where an aim is missed
 
 - **Ingest beside the embedder.** The embedder's graph was made half as quick again ([decision 8](decisions/0008-graphs-are-tuned-after-training.md)),
-  and the ratio is to what it takes now. What is left is 1.2 to 1.4 ms a chunk: two fifths are reading, splitting and counting,
-  a third the index's own writes (a quarter of these its log), the rest the database and the way between the threads.
-- **The slowest searches at 10,000 chunks.** The floor is 9 ms; a question with a name in it, one in eight here, is also looked
-  up letter by letter, in the same index one after the other. What comes on top otherwise is 4 ms: reading the chunks from the
-  database 1.5, their relevance 0.8, their vectors 0.4, fusing 0.4.
-- **Judged searches at once.** One search alone already has both cores read its eight candidates, so that many at once
-  can gain only the moments in which one waits: the embedding, the index, the database. Half as much again would need a
-  third core, or a single search that leaves one idle.
-- **Memory at 140,000 chunks.** The embedded index keeps its words and filters in memory, three to four kilobytes a chunk;
+  and the ratio is to what it takes now; beside the graph that training left, the same work would be 1.02 to 1.03. What is left
+  is 1.1 to 1.3 ms a chunk: half is reading, splitting and counting, a third the index's own writes (a third of these the way
+  of a chunk's fields into the engine), the rest the database and the way between the threads.
+- **The slowest searches at 10,000 chunks.** The floor is 8 to 9 ms; a question with a name in it, one in eight here, is also
+  looked up letter by letter, in the same index one after the other. What comes on top otherwise is 3.5 ms: reading the chunks
+  from the database and their vectors 2, their relevance 0.7, fusing 0.3.
+- **Judged searches at once.** One search alone already has both cores read its eight candidates (the line below it says how
+  busy they are), so that many at once can gain only the moments in which one waits: the embedding, the index, the database.
+  Half as much again would need a third core, or a single search that leaves one idle.
+- **Memory beyond 140,000 chunks.** The embedded index keeps its words and filters in memory, about three kilobytes a chunk;
   what it maps from disk comes on top and is given back when others need it. Beyond a hundred thousand chunks a Qdrant
   server is the better place ([deployment](deployment.md)).
 - **A re-ingest of few unchanged files** takes a third of a second, whatever the files: opening the reader, the job and the plan."""
