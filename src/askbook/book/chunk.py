@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -118,8 +118,8 @@ class DocumentChunk:
     id: str
     text: str
     metadata: DocumentMetadata
-    sections: tuple[Section, ...] = ()
-    """Those that begin further on."""
+    sections: tuple[Section, ...] = field(default=(), compare=False)
+    """Those that begin further on; they follow from the text and are no part of a payload."""
 
     def __post_init__(self) -> None:
         _require(_is_uuid(self.id), "id", self.id, "a UUID")
@@ -188,7 +188,7 @@ class DocumentChunk:
         )
 
 
-_METADATA_NAMES = tuple(field.name for field in fields(DocumentMetadata))
+_METADATA_NAMES = tuple(each.name for each in fields(DocumentMetadata))
 _METADATA_VALUES: Callable[[DocumentMetadata], tuple[Any, ...]] = attrgetter(*_METADATA_NAMES)
 
 
