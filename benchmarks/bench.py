@@ -170,7 +170,7 @@ def _searches(search: dict[str, Any], size: str) -> list[Figure]:
             search["judged_cores"],
             os.cpu_count(),
             "cores",
-            "all of them: 40 at once cannot have a lower ratio than this",
+            "all of them: what is idle is what many at once can gain",
         ),
     ]
 
