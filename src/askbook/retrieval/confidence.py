@@ -106,7 +106,8 @@ def _reason(context: RetrievalContext, level: ConfidenceLevel) -> str:
         return "Nothing in this part of the book matches the question."
     best = context.results[0]
     place = f"“{best.page_title}”"
-    if best.section != best.page_title:
+    # Of a chunk with several sections it is not known here which of them answers.
+    if best.section != best.page_title and not best.chunk.sections:
         place = f"“{best.page_title} › {best.section}”"
     if level == "high":
         return f"{place} answers this closely."

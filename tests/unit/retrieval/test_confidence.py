@@ -1,15 +1,17 @@
 """When to answer, when to add a disclaimer, when to decline: both policies, every level."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from askbook.book import Section
 from askbook.config import ConfidenceSettings
 from askbook.retrieval.calibration import Calibration
 from askbook.retrieval.confidence import ConfidenceMetrics, assess
-from sample_chunks import make_context
+from sample_chunks import make_context, make_result
 
 # Without features the probability is the prior alone: levels can be set exactly.
 EMPTY = Calibration(fingerprint=None, features=(), weights=(), intercept=0.0, prior=0.5)
@@ -146,6 +148,18 @@ def test_the_reason_names_the_place_or_what_is_missing() -> None:
     declined = assess(context, settings(answerable_prior=0.1), EMPTY)
     assert "zebras" in declined.reason
     assert assess(make_context(), settings(), EMPTY).reason.startswith("Nothing in this part")
+
+
+def test_the_reason_names_no_section_where_a_passage_has_several() -> None:
+    result = make_result(section_title="Topics")
+    several = replace(result, chunk=replace(result.chunk, sections=(Section(9, "More", "more"),)))
+    alone, among = (
+        assess(replace(make_context((0.9,)), results=(each,)), settings(), EMPTY).reason
+        for each in (result, several)
+    )
+    assert "Nodes and topics › Topics" in alone
+    assert "Nodes and topics" in among
+    assert "Topics”" not in among
 
 
 def test_metrics_become_json() -> None:
