@@ -120,7 +120,7 @@ async def test_triggers_at_once_start_one_job(
 async def test_a_trigger_of_another_mode_returns_the_running_job(
     tmp_path: Path, folder: Path
 ) -> None:
-    async with running(tmp_path / "data", None, SlowEmbedder(0.2)) as askbook:
+    async with running(tmp_path / "data", None, SlowEmbedder(1.5)) as askbook:
         job, _ = await askbook.durable_jobs.trigger(folder, "book", "incremental")
         await until_switched(askbook, job.job_id)
         other, accepted = await askbook.durable_jobs.trigger(folder, "book", "recreate")
