@@ -27,8 +27,8 @@ def check_code(block: str, passage: str) -> Support:
         lines.pop()
     wanted = {" ".join(line.split()) for line in lines} - {""}
     barred = orders_in(passage)
-    listings = [(unit.start, unit.end) for unit in cut_into_units(passage) if unit.kind == "code"]
-    spans = [_find_line(line, passage, barred, listings) for line in wanted]
+    blocks = [(unit.start, unit.end) for unit in cut_into_units(passage) if unit.kind == "code"]
+    spans = [_find_line(line, passage, barred, blocks) for line in wanted]
     found = [span for span in spans if span is not None]
     if not wanted or len(found) < len(wanted):
         return Support("unsupported", ("The passage does not contain this code.",), 0.0, 0, 0)
@@ -37,7 +37,7 @@ def check_code(block: str, passage: str) -> Support:
 
 
 def _find_line(
-    line: str, passage: str, barred: Iterable[Span], listings: Iterable[Span]
+    line: str, passage: str, barred: Iterable[Span], blocks: Iterable[Span]
 ) -> Span | None:
     """The first place where a line stands whole and not among orders to an assistant."""
     words = r"\s+".join(map(re.escape, line.split()))
@@ -45,7 +45,7 @@ def _find_line(
     at = 0
     while match := pattern.search(passage, at):
         span = match.span()
-        is_whole = _is_code_line if _meets(span, listings) else _is_told
+        is_whole = _is_code_line if _meets(span, blocks) else _is_told
         if not _meets(span, barred) and is_whole(passage, *span):
             return span
         at = span[0] + 1

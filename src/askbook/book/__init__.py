@@ -4,6 +4,7 @@ from askbook.book.chunk import DocumentChunk, DocumentMetadata, Section
 from askbook.book.ids import chunk_id, content_hash, parent_doc_id
 from askbook.book.lesson import Block, Heading, Lesson, Slot
 from askbook.book.manifest import Book, Module, load_book
+from askbook.book.text import is_text
 from askbook.book.types import (
     HARDWARE_TIERS,
     PROFICIENCY_LEVELS,
@@ -37,6 +38,7 @@ __all__ = [
     "Vector",
     "chunk_id",
     "content_hash",
+    "is_text",
     "load_book",
     "parent_doc_id",
 ]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askbook.cli.output import DataDir, settings_for
-from askbook.cli.processes import serve_together, shared_socket
 from askbook.errors import ServiceUnavailable
 
 if TYPE_CHECKING:
@@ -40,6 +39,8 @@ def serve(
     if workers == 1:
         run_server(settings)
         return 0
+    from askbook.cli.processes import serve_together
+
     with _listening(settings.server.host, settings.server.port) as shared:
         _tell_environment(settings)
         return serve_together(settings, shared, workers)
@@ -49,6 +50,7 @@ def run_server(settings: "Settings") -> None:
     """Serve until interrupted; what would stop the start is told before it."""
     import uvicorn
 
+    from askbook.cli.processes import shared_socket
     from askbook.storage.directory import DataDirectory
 
     server = settings.server

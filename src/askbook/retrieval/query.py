@@ -11,6 +11,7 @@ from askbook.book import (
     HardwareTier,
     ProficiencyLevel,
     TeachingLayer,
+    is_text,
 )
 from askbook.errors import InvalidInput
 from askbook.index import ChunkFilter
@@ -86,7 +87,7 @@ def check_question(text: str) -> None:
             f"The question has {len(text)} characters, at most {MAX_QUESTION} are taken.",
             "Shorten it to what you want to know.",
         )
-    if not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text):
+    if not is_text(text):
         raise InvalidInput("The question holds bytes that are no text.", "Write it as UTF-8.")
 
 

@@ -5,6 +5,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
+from askbook.book import is_text
 from askbook.ingestion.readers.base import Discovery
 
 SUFFIXES = (".md", ".mdx", ".markdown")
@@ -33,7 +34,7 @@ def walk(root: Path, partial_prefix: str | None) -> Discovery:
             path = f"{relative}/{entry.name}" if relative else entry.name
             if entry.name.startswith("."):
                 continue
-            if not _is_text(entry.name):
+            if not is_text(entry.name):
                 warnings.append(f"{_shown(path)} has a name that is not UTF-8; it was left out.")
                 continue
             try:
@@ -82,11 +83,6 @@ def path_key(path: str) -> tuple[tuple[int, int, tuple[tuple[int, int, str], ...
 def _folder_key(folder: str) -> tuple[tuple[int, int, tuple[tuple[int, int, str], ...]], ...]:
     """Kept, because all files of a folder share it."""
     return tuple((0, 1, natural_key(name)) for name in folder.split("/")) if folder else ()
-
-
-def _is_text(name: str) -> bool:
-    """Whether a name can be written down; one of other bytes cannot be stored, shown or cited."""
-    return name.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in name)
 
 
 def _shown(path: str) -> str:
