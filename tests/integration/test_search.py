@@ -143,6 +143,16 @@ async def test_diversity_is_one_less_the_mean_cosine(askbook: Askbook) -> None:
     assert single.diversity == 0.0
 
 
+async def test_vectors_that_are_no_longer_cached_come_from_the_index(data_dir: Path) -> None:
+    async with Askbook(load_settings(data_dir=data_dir, judge=False)) as mine:
+        _, before = await mine.search(QUESTION, top_k=4)
+        await mine.cache.forget(str(mine.embedder.fingerprint), "physical-ai-robotics")
+        _, after = await mine.search(QUESTION, top_k=4)
+    assert before.diversity > 0.0
+    assert after.diversity == pytest.approx(before.diversity, abs=1e-5)
+    assert [r.score for r in after.results] == pytest.approx([r.score for r in before.results])
+
+
 async def test_what_the_database_does_not_show_is_not_found(data_dir: Path) -> None:
     """The index may still hold points of a lesson that was replaced; no reader sees them."""
     async with Askbook(load_settings(data_dir=data_dir)) as mine:

@@ -294,6 +294,21 @@ async def test_vectors_are_kept_by_embedder_and_text(engine: AsyncEngine) -> Non
     assert await cache.find("other", ["a" * 64]) == {}
 
 
+async def test_chunks_come_with_the_vectors_of_this_embedder(
+    library: Library, engine: AsyncEngine
+) -> None:
+    [chunk] = await put(library, "b.md", 1)
+    vector = np.asarray([0.6, 0.8], dtype=np.float32)
+    await VectorCache(engine).save("one", {"c" * 64: vector})
+    wanted = [chunk.id, "unknown"]
+    [(found, cached)] = (await library.chunks_with_vectors("robots", wanted, "one")).values()
+    assert found == chunk
+    assert cached is not None
+    np.testing.assert_array_equal(cached, vector)
+    assert await library.chunks_with_vectors("robots", wanted, "other") == {chunk.id: (chunk, None)}
+    assert await library.chunks_with_vectors("cooking", wanted, "one") == {}
+
+
 # --- The data directory ---
 
 

@@ -58,17 +58,16 @@ def fuse(
     dense_ranks = {hit.chunk_id: rank for rank, hit in enumerate(hits.dense, 1)}
     sparse_ranks = {hit.chunk_id: rank for rank, hit in enumerate(hits.sparse, 1)}
     cosines = {hit.chunk_id: hit.score for hit in hits.dense}
-    candidates = [
+    return [
         Candidate(
-            chunk_id=chunk_id,
-            fused=given / total,
-            dense_rank=dense_ranks.get(chunk_id),
-            sparse_rank=sparse_ranks.get(chunk_id),
-            cosine=cosines.get(chunk_id),
+            chunk_id,
+            -given / total,
+            dense_ranks.get(chunk_id),
+            sparse_ranks.get(chunk_id),
+            cosines.get(chunk_id),
         )
-        for chunk_id, given in fused.items()
+        for given, chunk_id in sorted((-given, chunk_id) for chunk_id, given in fused.items())
     ]
-    return sorted(candidates, key=lambda c: (-c.fused, c.chunk_id))
 
 
 def _above_the_last(ranking: Sequence[Hit]) -> dict[str, float]:

@@ -38,13 +38,19 @@ def names_in(question: str) -> tuple[str, ...]:
 
 def holding(question: str, names: Sequence[str], texts: Mapping[str, str]) -> set[str]:
     """The keys of the texts that hold most of the names letter by letter, if that singles them out."""
-    patterns = [_whole(name) for name in names]
+    patterns = [(name.lower(), _whole(name)) for name in names]
     held = {
-        key: sum(bool(pattern.search(text)) for pattern in patterns) for key, text in texts.items()
+        key: sum(_holds(text, lowered, pattern) for lowered, pattern in patterns)
+        for key, text in texts.items()
     }
     most = max(held.values(), default=0)
     keys = {key for key, count in held.items() if count == most} if most else set[str]()
     return keys if len(keys) <= FEW or _says_no_more(question, names) else set()
+
+
+def _holds(text: str, name: str, whole: re.Pattern[str]) -> bool:
+    # A pattern that ignores case is slow, and most texts do not have the name at all.
+    return name in text.lower() and bool(whole.search(text))
 
 
 def _whole(name: str) -> re.Pattern[str]:

@@ -87,8 +87,8 @@ class Searcher:
         started = time.perf_counter()
         followed = reading or follow_up(query.text, history)
         # Names are looked for while the index has nothing to do, and compared while it searches.
-        (vector, hits), named = await asyncio.gather(
-            self._first_hits(query, followed), self._named(query)
+        named, (vector, hits) = await asyncio.gather(
+            self._named(query), self._first_hits(query, followed)
         )
         hits, found = await self._visible(query, vector, hits, followed, named)
         if not (hits.dense or hits.sparse):
@@ -222,19 +222,23 @@ class Searcher:
     ) -> tuple[list[_Found], bool]:
         """The visible ones among these, all as of one moment, and whether any was hidden."""
         ids = [candidate.chunk_id for candidate in candidates]
-        chunks, vectors = await asyncio.gather(
-            self._library.chunks(query.book_id, ids), self._index.vectors(ids)
+        # The database has the vectors beside the chunks; only what its cache lacks is asked of the index.
+        rows = await self._library.chunks_with_vectors(
+            query.book_id, ids, str(self._embedder.fingerprint)
         )
+        uncached = [chunk_id for chunk_id, (_, vector) in rows.items() if vector is None]
+        stored = await self._index.vectors(uncached) if uncached else {}
         found: list[_Found] = []
         seen: set[str] = set()
         hidden = False
         for candidate in candidates:
-            chunk = chunks.get(candidate.chunk_id)
+            chunk, vector = rows.get(candidate.chunk_id, (None, None))
             if chunk is None or not query.where.admits(chunk.metadata):
                 hidden = True
             elif chunk.metadata.content_hash not in seen:
                 seen.add(chunk.metadata.content_hash)
-                vector = vectors.get(candidate.chunk_id)
+                if vector is None:
+                    vector = stored.get(candidate.chunk_id)
                 found.append(_Found(candidate, chunk, candidate.order, vector))
         return found, hidden
 

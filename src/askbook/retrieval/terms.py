@@ -5,7 +5,7 @@ from collections.abc import Collection
 from functools import lru_cache
 
 _WORD = re.compile(r"[A-Za-z0-9]+(?:[._'+#-][A-Za-z0-9]+)*")
-_HEAD = 2
+_WHOLE_WORD = re.compile(rf"(?<![A-Za-z0-9])(?<![A-Za-z0-9][._'+#-]){_WORD.pattern}")
 _STOP = frozenset(
     """a about above after again all also am an and any are as at be because been before being below
     between both but by can could did do does doing done down during each else ever every explain few
@@ -30,10 +30,21 @@ def term_set(text: str) -> set[str]:
 
 def held(terms: Collection[str], text: str) -> set[str]:
     """Those of these stems that the meaningful words of a text have."""
-    # A stem and its words share their beginning: few words of a long text need to be stemmed.
-    heads = tuple({term[:_HEAD] for term in terms})
-    words = {word for word in _WORD.findall(text.lower()) if word.startswith(heads)} - _STOP
-    return {stem(word) for word in words if len(word) > 1}.intersection(terms)
+    lowered = text.lower()
+    return {term for term in terms if _stands_in(term, lowered)}
+
+
+def _stands_in(term: str, text: str) -> bool:
+    """Whether a word of a text in lower case has this stem."""
+    # A word begins with its stem but for the stem's last letter: few words of a long text need to be stemmed.
+    beginning = term[:-1] or term
+    at = text.find(beginning)
+    while at >= 0:
+        word = _WHOLE_WORD.match(text, at)
+        if word and stem(word[0]) == term and len(word[0]) > 1 and word[0] not in _STOP:
+            return True
+        at = text.find(beginning, at + 1)
+    return False
 
 
 def content_words(text: str) -> list[str]:

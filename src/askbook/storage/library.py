@@ -3,10 +3,11 @@
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
+import numpy as np
 from sqlalchemy import Connection, Text, and_, bindparam, cast, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from askbook.book import DocumentChunk
+from askbook.book import DocumentChunk, Vector
 from askbook.storage.remembering import Remembered
 from askbook.storage.rows import (
     Choices,
@@ -33,6 +34,7 @@ from askbook.storage.tables import (
     feedback,
     gaps,
     lessons,
+    vectors,
 )
 
 _AMONG = and_(
@@ -41,6 +43,17 @@ _AMONG = and_(
 )
 _CHUNK = (chunks.c.chunk_id, chunks.c.payload, chunks.c.sections)
 _CHUNKS = select(*_CHUNK).where(_AMONG)
+_CHUNKS_AND_VECTORS = (
+    select(*_CHUNK, vectors.c.vector)
+    .outerjoin(
+        vectors,
+        and_(
+            vectors.c.fingerprint == bindparam("fingerprint"),
+            vectors.c.text_hash == chunks.c.text_hash,
+        ),
+    )
+    .where(_AMONG)
+)
 _TEXTS = select(
     chunks.c.chunk_id,
     *(chunks.c.payload[name].as_string() for name in ("breadcrumb", "text")),
@@ -173,6 +186,27 @@ class Library:
                 row.chunk_id: chunk_of(row)
                 for ids in parts
                 for row in connection.execute(_CHUNKS, {"book_id": book_id, "ids": ids})
+            }
+
+        return await self._steps.read(read, one_moment=len(parts) > 1)
+
+    async def chunks_with_vectors(
+        self, book_id: str, chunk_ids: Sequence[str], fingerprint: str
+    ) -> dict[str, tuple[DocumentChunk, Vector | None]]:
+        """The same chunks, each with its cached vector of this embedder."""
+        parts = slices(chunk_ids)
+
+        def read(connection: Connection) -> dict[str, tuple[DocumentChunk, Vector | None]]:
+            return {
+                row.chunk_id: (
+                    chunk_of(row),
+                    None if row.vector is None else np.frombuffer(row.vector, dtype=np.float32),
+                )
+                for ids in parts
+                for row in connection.execute(
+                    _CHUNKS_AND_VECTORS,
+                    {"book_id": book_id, "ids": ids, "fingerprint": fingerprint},
+                )
             }
 
         return await self._steps.read(read, one_moment=len(parts) > 1)

@@ -34,7 +34,8 @@ def test_terms_are_distinct_and_lower_case(text: str) -> None:
 
 WORDS = st.lists(
     st.sampled_from("a's ties tie tying robots robot's use Used x1 X1's naming names y ies".split())
-    | st.from_regex(r"[A-Za-z0-9]{1,5}(?:ies|ing|ed|ly|es|s|'s|)", fullmatch=True),
+    | st.from_regex(r"[A-Za-z0-9]{1,5}(?:ies|ing|ed|ly|es|s|'s|)", fullmatch=True)
+    | st.from_regex(r"[a-b0-1._'+#-]{1,6}", fullmatch=True),
     max_size=12,
 ).map(" ".join)
 
