@@ -1,12 +1,19 @@
 """The built-in embedder: no key, no download, the same vector for the same text every time."""
 
+import re
 from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from askbook.book import Vector
 from askbook.embedding.base import Fingerprint
 from askbook.models.runtime import ModelRuntime, runtime_of
+
+_ONE_WORD = re.compile(" ?[A-Za-z]+")
+_SPACE = "Ġ"
+"""How a byte-level tokenizer writes a space."""
 
 
 class BuiltinEmbedder:
@@ -37,8 +44,15 @@ class BuiltinEmbedder:
         )
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        if len(texts) == 1 and _ONE_WORD.fullmatch(texts[0]):
+            # Nothing to cut into words: asked word by word, the rest of a tokenizer takes most of the time.
+            return [len(self._words.tokenize(texts[0].replace(" ", _SPACE)))]
         encodings = self._runtime.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return [len(encoding) for encoding in encodings]
+
+    @cached_property
+    def _words(self) -> Any:
+        return self._runtime.tokenizer.model
 
     async def close(self) -> None:
         self._runtime.close()

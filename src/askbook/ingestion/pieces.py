@@ -17,8 +17,16 @@ _DEEP = 16
 CountTokens = Callable[[Sequence[str]], list[int]]
 
 
+BLANK_LINE = "\n\n"
+
+
 def joined(blocks: Sequence[Block]) -> str:
-    """The text of a chunk: its blocks with a blank line between them.
+    """The text of a chunk: its blocks with a blank line between them."""
+    return BLANK_LINE.join(at_the_margin(blocks)).strip()
+
+
+def at_the_margin(blocks: Sequence[Block]) -> list[str]:
+    """The texts of a chunk's blocks.
 
     A chunk that begins inside a list item loses that item's indentation, so that it is not read as
     an indented code block.
@@ -30,7 +38,7 @@ def joined(blocks: Sequence[Block]) -> str:
             if _margin(text) < margin:
                 break
             texts[index] = "\n".join(line[margin:] for line in text.split("\n"))
-    return "\n\n".join(text.strip("\n") for text in texts).strip()
+    return [text.strip("\n") for text in texts]
 
 
 def cut_block(

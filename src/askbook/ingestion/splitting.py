@@ -23,7 +23,7 @@ from askbook.book import (
 from askbook.book.chunk import MIN_TEXT_LENGTH
 from askbook.ingestion.breadcrumbs import breadcrumb
 from askbook.ingestion.packing import Atom, pack
-from askbook.ingestion.pieces import CountTokens, cut_block, joined
+from askbook.ingestion.pieces import BLANK_LINE, CountTokens, at_the_margin, cut_block, joined
 
 SPLITTER_VERSION = 2
 """Raise it when the same lesson gives other chunks: lessons are then split again."""
@@ -115,15 +115,21 @@ def split_lesson(
 
 def _sections(blocks: Sequence[Block]) -> tuple[Section, ...]:
     """The headings inside a chunk, without one that it begins with."""
-    return tuple(
-        Section(
-            len(joined(blocks[: index + 1])) - len(block.text.strip()),
-            block.heading.title,
-            block.heading.anchor,
-        )
-        for index, block in enumerate(blocks)
-        if index and block.heading is not None
-    )
+    if all(block.heading is None for block in blocks[1:]):
+        return ()
+    texts = at_the_margin(blocks)
+    sections: list[Section] = []
+    start = -_indent(texts[0])  # a chunk's text is stripped
+    for index, (block, text) in enumerate(zip(blocks, texts, strict=True)):
+        if index and block.heading is not None:
+            place = start + _indent(text)
+            sections.append(Section(place, block.heading.title, block.heading.anchor))
+        start += len(text) + len(BLANK_LINE)
+    return tuple(sections)
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
 
 
 def _parts(lesson: Lesson, count_tokens: CountTokens, target: int, maximum: int) -> list[_Part]:
@@ -238,12 +244,16 @@ def _without_tiny(atoms: list[Atom]) -> list[Atom]:
     """Join what is under ten characters to its neighbour; it can never be a chunk of its own."""
     merged: list[Atom] = []
     for atom in atoms:
-        tiny = len(joined(atom.blocks)) < MIN_TEXT_LENGTH
-        if merged and (tiny or len(joined(merged[-1].blocks)) < MIN_TEXT_LENGTH):
+        if merged and (_is_tiny(atom) or _is_tiny(merged[-1])):
             merged[-1] = merged[-1].joined_with(atom)
         else:
             merged.append(atom)
     return merged
+
+
+def _is_tiny(atom: Atom) -> bool:
+    longest = max(len(block.text.strip()) for block in atom.blocks)
+    return longest < MIN_TEXT_LENGTH and len(joined(atom.blocks)) < MIN_TEXT_LENGTH
 
 
 def _checked(
