@@ -343,6 +343,13 @@ async def test_a_citation_opens_without_the_key_and_nothing_else_does(server: Se
         assert code(await browser.get(bare)) == (401, "unauthorized")
         broken = url.replace(ticket, ticket[:-1] + ("0" if ticket[-1] != "0" else "1"))
         assert code(await browser.get(broken)) == (401, "unauthorized")
+        told = await browser.get(broken, headers={"Accept": "text/html,*/*;q=0.8"})
+        assert told.status_code == 401
+        assert told.headers["Content-Type"].startswith("text/html")
+        assert "This link has expired" in told.text
+        assert "Ask the question again" in told.text
+        assert 'href="../../../">Back to chat' in told.text
+        assert "default-src 'self'" in told.headers["Content-Security-Policy"]
         assert (await http.get(bare)).status_code == 200
         [stored] = await server.askbook.keys.list()
         await server.askbook.keys.revoke(stored.key_id)

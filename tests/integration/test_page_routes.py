@@ -146,3 +146,14 @@ async def test_jobs_and_the_evaluation_report_are_for_the_author(
         assert "sandbox" in report.headers["Content-Security-Policy"]
         foreign = await client.get("/evaluation", headers={"X-Forwarded-For": "203.0.113.9"})
         assert foreign.status_code == 401
+
+
+async def test_a_page_that_is_not_there_says_so_without_trusting_its_address(
+    client: httpx.AsyncClient,
+) -> None:
+    page = "/read/physical-ai-robotics/<script>alert(1)</script>"
+    told = await client.get(page, headers={"Accept": "text/html"})
+    assert told.status_code == 404
+    assert "<script>alert" not in told.text
+    assert "&lt;script&gt;alert(1)" in told.text
+    assert (await client.get(page)).json()["error"] == "not_found"

@@ -52,17 +52,31 @@ def wait_until(port: int, times: int) -> None:
         time.sleep(0.2)
 
 
-def test_one_that_dies_is_replaced_and_all_end_together(
-    tmp_path: Path, database_url: str, qdrant: QdrantServer
-) -> None:
-    port = free_port()
+def start(
+    folder: Path, port: int, database_url: str, qdrant: QdrantServer
+) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "askbook", "serve", "--workers", "2", "--port", str(port)]
     env = os.environ | {
         "ASKBOOK_DATABASE_URL": database_url,
         "QDRANT_URL": qdrant.url,
-        "ASKBOOK_DATA_DIR": str(tmp_path / "data"),
+        "ASKBOOK_DATA_DIR": str(folder / "data"),
     }
-    process = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process lives; one that ended and was not asked after does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_one_that_dies_is_replaced_and_all_end_together(
+    tmp_path: Path, database_url: str, qdrant: QdrantServer
+) -> None:
+    port = free_port()
+    process = start(tmp_path, port, database_url, qdrant)
     try:
         wait_until(port, 1)
         first = children(process)
@@ -81,6 +95,22 @@ def test_one_that_dies_is_replaced_and_all_end_together(
     finally:
         process.kill()
         process.wait()
+
+
+def test_none_outlives_the_one_that_started_them(
+    tmp_path: Path, database_url: str, qdrant: QdrantServer
+) -> None:
+    port = free_port()
+    process = start(tmp_path, port, database_url, qdrant)
+    wait_until(port, 1)
+    started = children(process)
+    assert len(started) == 2
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 30
+    while any(is_running(child) for child in started):
+        assert time.monotonic() < deadline, "a server goes on without the one that started it"
+        time.sleep(0.2)
 
 
 def test_several_processes_cannot_share_a_data_directory(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urljoin
 
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from fastapi.sse import format_sse_event
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -253,12 +253,12 @@ def openai_refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {**failures, "default": {**shape, "description": "Any other failure."}}
 
 
-def shaped(path: str, response: JSONResponse) -> JSONResponse:
+def shaped(path: str, response: Response) -> Response:
     """An error answer as who asks for this path expects it."""
     return in_openai_shape(response) if path.startswith(f"{OPENAI}/") else response
 
 
-def in_openai_shape(response: JSONResponse) -> JSONResponse:
+def in_openai_shape(response: Response) -> JSONResponse:
     """One of our error answers in OpenAI's shape, its status and headers kept."""
     body: dict[str, Any] = json.loads(bytes(response.body))
     # Their clients know 400 where ours know 422.

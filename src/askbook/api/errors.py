@@ -6,10 +6,12 @@ from typing import Any
 import structlog
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
+from askbook.api.identity import READING, path_of, root_from
+from askbook.api.rendering import render_failure
 from askbook.api.schemas import iso_now
 from askbook.errors import AskbookError, Unauthorized
 
@@ -73,7 +75,8 @@ def refusals(
 ) -> dict[int | str, dict[str, Any]]:
     """The failures of a route, for its description: those of every route behind the gate, and its own.
 
-    A model is described in the type of the route's answers; a page fails in JSON too, and says so itself.
+    A model is described in the type of the route's answers; a page fails in JSON too where no page was asked
+    for, and says so itself.
     """
     shape: dict[str, Any] = {"model": ErrorBody}
     if of_page:
@@ -91,7 +94,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(StarletteHTTPException, _http_error)
 
 
-async def answer_error(request: Request, error: Exception) -> JSONResponse:
+async def answer_error(request: Request, error: Exception) -> Response:
     """The answer to any failure, for routes that give it another shape."""
     if isinstance(error, AskbookError):
         return await _askbook_error(request, error)
@@ -109,7 +112,10 @@ def error_response(
     message: str,
     suggestion: str = "",
     details: object = None,
-) -> JSONResponse:
+) -> Response:
+    path = path_of(request.scope)
+    if path.startswith(READING) and "text/html" in request.headers.get("accept", ""):
+        return HTMLResponse(render_failure(message, suggestion, root_from(path)), status)
     return JSONResponse(
         {
             "error": code,
@@ -123,13 +129,13 @@ def error_response(
     )
 
 
-async def _askbook_error(request: Request, error: Exception) -> JSONResponse:
+async def _askbook_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, AskbookError):
         raise error
     return answer_to(request, error)
 
 
-def answer_to(request: Request, error: AskbookError) -> JSONResponse:
+def answer_to(request: Request, error: AskbookError) -> Response:
     """The answer to a failure that is known, also for those outside any route."""
     status = STATUS.get(error.code, 500)
     if status >= 500:
@@ -145,7 +151,7 @@ def answer_to(request: Request, error: AskbookError) -> JSONResponse:
     return response
 
 
-async def _validation_error(request: Request, error: Exception) -> JSONResponse:
+async def _validation_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     problems = [
@@ -168,7 +174,7 @@ async def _validation_error(request: Request, error: Exception) -> JSONResponse:
     )
 
 
-async def _http_error(request: Request, error: Exception) -> JSONResponse:
+async def _http_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException | StarletteHTTPException):
         raise error
     response = error_response(
@@ -178,7 +184,7 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
     return response
 
 
-def unexpected(request: Request, error: Exception) -> JSONResponse:
+def unexpected(request: Request, error: Exception) -> Response:
     """The answer to a bug. The middleware gives it: a handler's would bypass ids and headers."""
     log.error("unexpected_error", exc_info=error)
     return error_response(

@@ -78,6 +78,11 @@ def path_of(scope: Scope) -> str:
     return path.removeprefix(prefix) if path.startswith(f"{prefix}/") else path
 
 
+def root_from(path: str) -> str:
+    """The way from a page to the chat page, without naming a prefix that only a proxy knows."""
+    return "../" * (path.count("/") - 1)
+
+
 async def _by_ticket(request: Request, keys: Keys, link: str) -> Grant:
     """Who follows a link reads in the name of the key that signed it, this one page."""
     ticket = Ticket.parse(link)

@@ -60,30 +60,46 @@ def render_lesson(page: LessonPage) -> str:
     heading = "" if body.opens_with_title else f"<h1>{title}</h1>\n"
     notice = "" if body.is_highlighted or page.highlight is None else _MOVED_NOTICE
     breadcrumb = html.escape(page.breadcrumb or page.book_title)
+    bar = f'<span class="book">{book}</span>\n{_site_link(page.site_url)}'
+    main = f"""<p class="breadcrumb">{breadcrumb}</p>
+{notice}<article>
+{heading}{body.markup}
+</article>
+"""
+    return _document(f"{title} · {book}", page.root, bar, main)
+
+
+def render_failure(message: str, suggestion: str, root: str) -> str:
+    """A complete HTML document that says why a lesson is not shown."""
+    main = f"""<article role="alert">
+<h1>{html.escape(message)}</h1>
+<p>{html.escape(suggestion)}</p>
+</article>
+"""
+    return _document(html.escape(message), root, "", main)
+
+
+def _document(title: str, root: str, bar: str, main: str) -> str:
+    """The frame around a lesson; all but `root` is HTML already."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
-<title>{title} · {book}</title>
-<link rel="icon" href="{page.root}assets/favicon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="{page.root}assets/tokens.css">
-<link rel="stylesheet" href="{page.root}assets/read.css">
-<script src="{page.root}assets/theme.js"></script>
-<script type="module" src="{page.root}assets/read.js"></script>
+<title>{title}</title>
+<link rel="icon" href="{root}assets/favicon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="{root}assets/tokens.css">
+<link rel="stylesheet" href="{root}assets/read.css">
+<script src="{root}assets/theme.js"></script>
+<script type="module" src="{root}assets/read.js"></script>
 </head>
 <body>
 <header class="bar">
-<a class="back" href="{page.root}">Back to chat</a>
-<span class="book">{book}</span>
-{_site_link(page.site_url)}</header>
+<a class="back" href="{root}">Back to chat</a>
+{bar}</header>
 <main>
-<p class="breadcrumb">{breadcrumb}</p>
-{notice}<article>
-{heading}{body.markup}
-</article>
-</main>
+{main}</main>
 </body>
 </html>
 """

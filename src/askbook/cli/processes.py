@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from askbook.errors import InvalidInput, ServiceUnavailable
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 SOCKET = "ASKBOOK_SOCKET"
 """Tells a process of several which of its files is the socket they share."""
+LIFELINE = "ASKBOOK_LIFELINE"
+"""Tells it which is the pipe that closes when the process that started it is gone, however that ended."""
 LOOK = 0.2
 AT_ONCE = 5.0
 """Seconds within which a process that ends has not started at all."""
@@ -25,7 +28,18 @@ AT_ONCE = 5.0
 def shared_socket() -> socket.socket | None:
     """The socket this process was given, if it is one of several."""
     given = os.environ.get(SOCKET)
-    return None if given is None else socket.socket(fileno=int(given))
+    if given is None:
+        return None
+    lifeline = os.environ.get(LIFELINE)
+    if lifeline is not None:
+        Thread(target=_stop_with, args=(int(lifeline),), daemon=True).start()
+    return socket.socket(fileno=int(given))
+
+
+def _stop_with(lifeline: int) -> None:
+    """Wait for the other end to close, then stop as if asked to."""
+    os.read(lifeline, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def serve_together(settings: "Settings", listening: socket.socket, processes: int) -> int:
@@ -52,6 +66,8 @@ class _Servers:
         self._settings = settings
         self._listening = listening
         self._running: dict[int, tuple[subprocess.Popen[bytes], float]] = {}
+        # Nothing is ever written: the end that is held here closes with this process.
+        self._lifeline, self._held = os.pipe()
 
     def __enter__(self) -> "_Servers":
         return self
@@ -65,6 +81,8 @@ class _Servers:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        os.close(self._held)
+        os.close(self._lifeline)
 
     def start(self, number: int) -> None:
         """Start a server with a data directory, and so a name, of its own."""
@@ -72,8 +90,8 @@ class _Servers:
         shared = self._listening.fileno()
         process = subprocess.Popen(  # noqa: S603  # this very program
             [sys.executable, "-m", "askbook", "serve", "--data-dir", str(folder)],
-            env={**os.environ, SOCKET: str(shared)},
-            pass_fds=(shared,),
+            env={**os.environ, SOCKET: str(shared), LIFELINE: str(self._lifeline)},
+            pass_fds=(shared, self._lifeline),
         )
         self._running[number] = (process, time.monotonic())
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from askbook.api.dependencies import Caller, Place, Requires, Running
 from askbook.api.errors import refusals
+from askbook.api.identity import path_of, root_from
 from askbook.api.rendering import Highlight, LessonPage, render_lesson, render_passage
 from askbook.book import DocumentChunk
 from askbook.errors import InvalidInput, NotFound
@@ -50,7 +51,9 @@ async def read(
             f"Book {book_id!r} has no lesson {source_file!r}.",
             "It may have been moved or removed; ask the question again.",
         )
-    return HTMLResponse(render_lesson(_page(shelved, *found, chunk, quote, _root(request))))
+    return HTMLResponse(
+        render_lesson(_page(shelved, *found, chunk, quote, root_from(path_of(request.scope))))
+    )
 
 
 @router.get("/passage/{chunk_id}", responses=refusals(404))
@@ -95,12 +98,6 @@ def _page(
         highlight=Highlight(chunk, *_span(quote)) if chunk else None,
         root=root,
     )
-
-
-def _root(request: Request) -> str:
-    """The way from a lesson to the chat page, without naming a prefix that only a proxy knows."""
-    path = request.url.path.removeprefix(request.scope.get("root_path", ""))
-    return "../" * (path.count("/") - 1)
 
 
 def _span(quote: str | None) -> tuple[int | None, int | None]:
