@@ -14,13 +14,22 @@ from askbook.book import Vector
 from askbook.bootstrap import Askbook
 from askbook.embedding import Fingerprint
 from askbook.embedding.builtin import BuiltinEmbedder
+from askbook.models.runtime import ModelRuntime
+
+
+class TrainedRuntime(ModelRuntime):
+    """The built-in embedder's runtime with the graph as training left it, which peers are measured with."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__("embed")
+        self._weights = (folder / "model_int8.onnx").read_bytes()
 
 
 class MeteredEmbedder(BuiltinEmbedder):
     """The built-in embedder, with the CPU its threads spend on embedding."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, runtime: ModelRuntime | None = None) -> None:
+        super().__init__(runtime)
         self.cpu = 0.0
         self.texts = 0
         self._meter = threading.Lock()

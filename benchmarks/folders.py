@@ -11,6 +11,8 @@ from askbook.ingestion.readers.walk import SUFFIXES
 REPOSITORY = Path(__file__).resolve().parent.parent
 SAMPLE_BOOK = REPOSITORY / "examples" / "physical-ai-book"
 DATA = REPOSITORY.parent / "shared" / "data" / "dev"
+TRAINED = REPOSITORY.parent / "shared" / "models" / "embed"
+"""The embedder as training left it."""
 WITH_ANSWERS = (
     "clapnq_unanswerable",
     "docs_site_chunks",
