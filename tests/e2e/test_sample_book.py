@@ -120,6 +120,23 @@ async def test_who_asks_for_several_things_gets_all_and_who_asks_for_one_gets_on
     assert all(words in line for words, line in zip(wanted, listed, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("What is a VLM?", "A **vision-language model** (VLM) takes images and text"),
+        ("What is an IMU?", "inertial measurement unit (IMU) reports angular velocity"),
+        ("what is an inertial measurement unit", "(IMU) reports angular velocity"),
+        ("What is RT-2?", "The model RT-2, published by Google DeepMind in 2023"),
+        ("what is rt-2", "The model RT-2, published by Google DeepMind in 2023"),
+    ],
+)
+async def test_who_asks_what_something_is_hears_where_the_book_introduces_it(
+    client: httpx.AsyncClient, question: str, wanted: str
+) -> None:
+    answer = (await client.post("/chat/run", json={"message": question})).json()
+    assert wanted in answer["response"]
+
+
 async def test_every_number_in_an_answer_has_its_citation(answers: Answered) -> None:
     for row, answer in answers:
         used = {int(n) for n in re.findall(r"\[(\d+)\]", answer["response"])}

@@ -18,6 +18,7 @@ from askbook.agent.response import Citation, cite
 from askbook.agent.scoring import (
     Placed,
     Scored,
+    leads_in,
     place_units,
     points_back,
     rarities,
@@ -136,6 +137,7 @@ def _choose(
         if (
             best.score - other.score <= reach
             and length <= MAX_ANSWER
+            and not leads_in(other.placed.unit)
             and not _repeats(other.placed, chosen)
         ):
             chosen.append(other.placed)
@@ -174,14 +176,14 @@ def _with_company(
     """The best unit and those around it without which it would stand in mid-thought."""
     beside = {p.position: p for p in placed if p.result is best.result}
     before, after = beside.get(best.position - 1), beside.get(best.position + 1)
-    if best.unit.text.rstrip().endswith(":"):
+    if leads_in(best.unit):
         return [best, *_following(best, beside)]
     company = [best]
     if best.unit.kind == "sentence":
         leans = points_back(best.unit) or len(best.unit.text.split()) < SHORT
         if before is not None and leans:
             company += _fitting(best, before)
-        if after is not None and not alone and not after.unit.text.endswith(":"):
+        if after is not None and not alone and not leads_in(after.unit):
             company += _fitting(best, after)
     if _WANTS_CODE.search(question):
         company += _shown_next(best, company, beside)

@@ -7,12 +7,16 @@ from itertools import zip_longest
 from math import log
 
 from askbook.agent.passages import Unit, cut_into_units
+from askbook.retrieval.abbreviations import Name, glosses_in, names_of, with_other_names
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.definitions import (
     defines,
+    defines_exactly,
     defines_head,
     head_of,
+    heading_in,
     introduces,
+    is_headed_by,
     names_kind,
     term_asked_for,
 )
@@ -38,6 +42,8 @@ WEIGHTS = {
 }
 """What each sign of a good unit counts. Weights fitted on other folders do no better (docs/decisions/0007). A
 definition counts more than the judge can object: asked what something is, the book's own introduction of it answers."""
+HEADED = 0.5
+"""What the first sentence under the very term as a heading counts of a definition; what it defines may be told later."""
 FULL_LENGTH = 25
 """Words from which a unit is no fuller for being longer."""
 
@@ -73,13 +79,29 @@ class Scored:
 
 def place_units(context: RetrievalContext) -> list[Placed]:
     """The units of the best results, and of those that introduce what is asked for, in reading order."""
-    asked = term_asked_for(context.query)
+    names = _names_asked_for(context)
+    glosses = {gloss for text in _read_in(context) for gloss in glosses_in(text)}
     return [
-        Placed(result, position, unit, frozenset(term_set(_spelled_out(unit, result.text))))
+        Placed(
+            result,
+            position,
+            unit,
+            with_other_names(term_set(_spelled_out(unit, result.text)), glosses),
+        )
         for result in context.results
-        if result.rank <= RESULTS_READ or introduces(result.text, result.section, asked)
+        if result.rank <= RESULTS_READ or introduces(result.text, result.section, names)
         for position, unit in enumerate(cut_into_units(result.text))
     ]
+
+
+def _names_asked_for(context: RetrievalContext) -> frozenset[Name]:
+    """What is to be explained, also as the passages abbreviate it or spell it out."""
+    return names_of(term_asked_for(context.query), _read_in(context))
+
+
+def _read_in(context: RetrievalContext) -> list[str]:
+    """The passages with the headings they stand under."""
+    return [result.chunk.embedded_text for result in context.results]
 
 
 async def score_units(
@@ -119,6 +141,11 @@ def points_back(unit: Unit) -> bool:
     return bool(_POINTS_BACK.match(unit.text))
 
 
+def leads_in(unit: Unit) -> bool:
+    """Whether a unit only announces what comes after it."""
+    return unit.text.rstrip().endswith(":")
+
+
 def read_with(scored: Placed, placed: Sequence[Placed]) -> str:
     """What the judge reads: the section, the unit before where this one points back to it, and the unit."""
     before = next((p for p in placed if p.place == (scored.result.rank, scored.position - 1)), None)
@@ -147,23 +174,46 @@ def signs_of(context: RetrievalContext, placed: Sequence[Placed]) -> list[dict[s
     """What can be told of each unit without the judge."""
     rarity = rarities(context.query, placed)
     total = sum(rarity.values()) or 1.0
-    asked, head = term_asked_for(context.query), head_of(context.query)
+    defining = _definitions(context, placed)
     return [
         {
             "terms": sum(rarity[term] for term in p.terms & rarity.keys()) / total,
             "span": _span_share(context, p),
-            "definition": float(
-                defines(p.unit.text, asked)
-                or defines_head(p.unit.text, head)
-                or names_kind(p.unit.text, asked, head)
-            ),
+            "definition": share,
             "length": log(1 + min(FULL_LENGTH, len(p.unit.text.split()))),
             "rank": float(p.result.rank - 1),
-            "lead": float(p.unit.text.rstrip().endswith(":")),
+            "lead": float(leads_in(p.unit)),
             "fragment": float(_is_fragment(p.unit)),
         }
+        for p, share in zip(placed, defining, strict=True)
+    ]
+
+
+def _definitions(context: RetrievalContext, placed: Sequence[Placed]) -> list[float]:
+    """How far each unit says what the term asked for is; that of the very term goes before that of a longer one."""
+    asked, head = term_asked_for(context.query), head_of(context.query)
+    names = _names_asked_for(context)
+    if not names:
+        return [0.0] * len(placed)
+    exact = [
+        1.0 if defines_exactly(p.unit.text, names) else HEADED * is_headed_by(_heading(p), names)
         for p in placed
     ]
+    if any(exact):
+        return exact
+    return [
+        float(
+            defines(p.unit.text, names)
+            or defines_head(p.unit.text, head)
+            or names_kind(p.unit.text, asked, head)
+        )
+        for p in placed
+    ]
+
+
+def _heading(placed: Placed) -> str:
+    """The heading that a unit stands directly under."""
+    return heading_in(placed.result.text[: placed.unit.start].rstrip().rsplit("\n", 1)[-1])
 
 
 def judged_signs(judgement: Judgement) -> dict[str, float]:

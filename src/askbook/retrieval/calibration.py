@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 
+from askbook.retrieval.abbreviations import names_of
 from askbook.retrieval.anchors import Anchors
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.definitions import introduces, term_asked_for
@@ -107,8 +108,9 @@ def _agreement(context: RetrievalContext) -> float:
 
 def _introduced(context: RetrievalContext) -> float:
     """Whether the question asks what something is, and a result is where the book says it."""
-    term = term_asked_for(context.asked)
-    return float(any(introduces(result.text, result.section, term) for result in context.results))
+    texts = (result.chunk.embedded_text for result in context.results)
+    names = names_of(term_asked_for(context.asked), texts)
+    return float(any(introduces(result.text, result.section, names) for result in context.results))
 
 
 _FEATURES: dict[str, Callable[[RetrievalContext], float]] = {

@@ -90,6 +90,18 @@ async def test_a_sentence_that_announces_a_list_brings_it_along(judge: BuiltinJu
     assert "run `colcon build`" in answer.text
 
 
+async def test_a_sentence_that_announces_something_is_not_added_without_it() -> None:
+    lead = "To estimate the state with a Kalman filter, do this:"
+    texts = [
+        "### Kalman Filter\n\nAn optimal linear estimate of the state.",
+        f"{lead}\n\n```python\nrun()\n```",
+    ]
+    found = context("What is a Kalman filter?", texts)
+    answer = check(await answer_extractively(found, BOOK, None), found)
+    assert "An optimal linear estimate" in answer.text
+    assert lead not in answer.text
+
+
 async def test_a_row_comes_with_the_head_of_its_table(judge: BuiltinJudge) -> None:
     found = context("What does stop category 1 mean?", [TABLE])
     answer = check(await answer_extractively(found, BOOK, judge), found)

@@ -26,6 +26,38 @@ def test_a_definition_and_the_question_s_words_are_signs() -> None:
     assert weigh(defining) > weigh(other)
 
 
+def definitions(question: str, *texts: str) -> list[float]:
+    context = make_context([0.9] * len(texts), texts=texts, query=question)
+    return [s["definition"] for s in signs_of(context, place_units(context))]
+
+
+def test_the_very_term_goes_before_a_longer_one_that_contains_it() -> None:
+    longer, very = "An extended Kalman filter is a wider one.", "A Kalman filter is an estimator."
+    assert definitions("What is a Kalman filter?", longer, very) == [0.0, 1.0]
+    assert definitions("What is a Kalman filter?", longer) == [1.0]
+
+
+def test_the_first_sentence_under_the_very_term_counts_as_half_a_definition() -> None:
+    text = "### Kalman Filter\n\nAn optimal estimate. It is linear.\n\n### Particle Filter\n\nMany guesses."
+    assert definitions("What is a Kalman filter?", text) == [0.5, 0.0, 0.0]
+
+
+def test_what_spells_an_abbreviation_out_defines_it() -> None:
+    passing = "An IMU is not rendered and has a system of its own."
+    spelled = "One such is an inertial measurement unit (IMU), which reports acceleration."
+    assert definitions("What is an IMU?", passing, spelled) == [0.0, 1.0]
+    assert definitions("what is an inertial measurement unit", passing, spelled) == [0.0, 1.0]
+
+
+def test_a_unit_has_the_question_s_words_under_either_name() -> None:
+    texts = [
+        "The inertial measurement unit (IMU) is small.",
+        "An inertial measurement unit drifts.",
+    ]
+    context = make_context([0.9, 0.8], texts=texts, query="Why does the IMU drift?")
+    assert [s["terms"] for s in signs_of(context, place_units(context))][1] == pytest.approx(1.0)
+
+
 def test_a_lead_in_and_a_line_without_a_full_stop_count_against_a_unit() -> None:
     found = signs("How long does the battery last?")
     assert [s["lead"] for s in found] == [0.0, 0.0, 1.0, 0.0]
