@@ -92,7 +92,9 @@ def test_an_answer_for_people(shelf: Path) -> None:
     assert ended.code == 0
     assert "category 0 or 1" in ended.out
     assert "[1] Perceive, Plan, Act" in ended.out
-    assert "/read/physical-ai-robotics/01-intro/02-perceive-plan-act.mdx" in ended.out
+    # What a reader at a terminal can open: the file, not the path of a page that no server shows.
+    assert "    01-intro/02-perceive-plan-act.mdx#" in ended.out
+    assert "/read/" not in ended.out
     assert "confidence" in ended.out
 
 

@@ -184,6 +184,17 @@ async def test_every_citation_opens_its_lesson_at_its_heading_with_the_quote_mar
         assert overlap(quoted, marked) >= 0.8, (row["qid"], citation["quote"])
 
 
+async def test_a_search_result_opens_its_lesson_with_the_passage_marked(
+    client: httpx.AsyncClient,
+) -> None:
+    found = (await client.post("/search", json={"text": "What is a topic?", "limit": 3})).json()
+    for result in found["results"]:
+        page = await client.get(result["url"])
+        assert page.status_code == 200, result["url"]
+        assert f"<h1>{result['page_title']}" in page.text or result["page_title"] in page.text
+        assert "<mark" in page.text
+
+
 async def test_answers_cite_the_gold_lesson(answers: Answered) -> None:
     hits = [
         any(gold in unquote(c["url"]) for c in answer["citations"] for gold in row["gold_docs"])

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from askbook.agent.response import AgentResponse
+from askbook.agent.response import AgentResponse, linked
 from askbook.book import Book, DocumentChunk, IngestionMode
 from askbook.bootstrap.assembly import Assembly
 from askbook.bootstrap.feedback import FeedbackList, list_votes, rate_answer
@@ -74,7 +74,8 @@ class Askbook(Assembly):
         scope = scope or Scope()
         book = await self.searchable(scope.book_id, scope.books)
         query = await query_for(text, scope, book, self.library, self.settings, top_k, mode)
-        return query, await self.searcher.search(query, history)
+        found = await self.searcher.search(query, history)
+        return query, replace(found, results=linked(book, found.results))
 
     async def ask(
         self,

@@ -152,4 +152,5 @@ def _merged(
         if end - start > LONGEST_QUOTE:
             start, end = mine[0].quote_start, mine[0].quote_end
         citations.append(cite(book, chunks[mine[0].chunk_id].chunk, n, start, end))
-    return tuple(citations), tuple(chunks[citation.chunk_id] for citation in citations)
+    cited = (replace(chunks[citation.chunk_id], link=citation.url) for citation in citations)
+    return tuple(citations), tuple(cited)
