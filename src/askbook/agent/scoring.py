@@ -1,7 +1,7 @@
 """Scores the units of the retrieved chunks by how well each answers the question: cheap signs first, then the judge."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import log
@@ -17,6 +17,7 @@ from askbook.retrieval.definitions import (
     heading_in,
     introduces,
     is_headed_by,
+    is_headed_by_longer,
     names_kind,
     term_asked_for,
 )
@@ -42,8 +43,8 @@ WEIGHTS = {
 }
 """What each sign of a good unit counts. Weights fitted on other folders do no better (docs/decisions/0007). A
 definition counts more than the judge can object: asked what something is, the book's own introduction of it answers."""
-HEADED = 0.5
-"""What the first sentence under the very term as a heading counts of a definition; what it defines may be told later."""
+HEADED = 0.25
+"""What the first sentence under the very term as a heading counts of a definition: a section may begin with something else."""
 FULL_LENGTH = 25
 """Words from which a unit is no fuller for being longer."""
 
@@ -196,10 +197,9 @@ def _definitions(context: RetrievalContext, placed: Sequence[Placed]) -> list[fl
     if not names:
         return [0.0] * len(placed)
     exact = [
-        1.0 if defines_exactly(p.unit.text, names) else HEADED * is_headed_by(_heading(p), names)
-        for p in placed
+        1.0 if defines_exactly(p.unit.text, names) else HEADED * _headed(p, names) for p in placed
     ]
-    if any(exact):
+    if max(exact, default=0.0) > 0.0:
         return exact
     return [
         float(
@@ -211,9 +211,10 @@ def _definitions(context: RetrievalContext, placed: Sequence[Placed]) -> list[fl
     ]
 
 
-def _heading(placed: Placed) -> str:
-    """The heading that a unit stands directly under."""
-    return heading_in(placed.result.text[: placed.unit.start].rstrip().rsplit("\n", 1)[-1])
+def _headed(placed: Placed, names: Collection[Name]) -> int:
+    """Whether a unit stands directly under the very term (1), or under a longer one that contains it (-1)."""
+    heading = heading_in(placed.result.text[: placed.unit.start].rstrip().rsplit("\n", 1)[-1])
+    return is_headed_by(heading, names) - is_headed_by_longer(heading, names)
 
 
 def judged_signs(judgement: Judgement) -> dict[str, float]:

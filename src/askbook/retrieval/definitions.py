@@ -34,6 +34,7 @@ _APPOSED = re.compile(
 )
 """ "OpenVLA, an open model with 7 billion parameters, …" and "The model RT-2, published in 2023, …"."""
 _BRACKETED = re.compile(r"\([^()\n]*\)?")
+_SEVERAL = re.compile(r"[,:&—–]|\b(?:and|or|vs|versus|with|for|in|of|to)\b", re.IGNORECASE)
 _CLAUSE = re.compile(
     r"[,:;]\s|(?<!\bof)(?<!\bin)(?<!\bon)(?<!\bto)(?<!\bfor)(?<!\bwith)\s(?:an?|the)\s", re.I
 )
@@ -104,6 +105,13 @@ def is_headed_by(heading: str, names: Collection[Name]) -> bool:
     """Whether a heading is the very term: "Kalman Filter", "SLAM (Simultaneous Localization and Mapping)"."""
     plain = frozenset(content_terms(_BRACKETED.sub(" ", heading)))
     return plain in names or frozenset(content_terms(heading)) in names
+
+
+def is_headed_by_longer(heading: str, names: Collection[Name]) -> bool:
+    """Whether a heading is another term that contains this one: "Extended Kalman Filter", but no "Filters and Maps"."""
+    terms = frozenset(content_terms(heading))
+    longer = any(name < terms for name in names)
+    return longer and not is_headed_by(heading, names) and not _SEVERAL.search(heading)
 
 
 def defines_head(sentence: str, head: Name) -> bool:

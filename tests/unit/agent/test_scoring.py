@@ -2,7 +2,7 @@
 
 import pytest
 
-from askbook.agent.scoring import WEIGHTS, judged_signs, place_units, signs_of, weigh
+from askbook.agent.scoring import HEADED, WEIGHTS, judged_signs, place_units, signs_of, weigh
 from askbook.retrieval.judging import Judgement
 from sample_chunks import make_context
 
@@ -37,9 +37,12 @@ def test_the_very_term_goes_before_a_longer_one_that_contains_it() -> None:
     assert definitions("What is a Kalman filter?", longer) == [1.0]
 
 
-def test_the_first_sentence_under_the_very_term_counts_as_half_a_definition() -> None:
+def test_the_first_sentence_under_the_very_term_counts_a_little_as_its_definition() -> None:
+    longer = "### Extended Kalman Filter\n\nFor other systems."
     text = "### Kalman Filter\n\nAn optimal estimate. It is linear.\n\n### Particle Filter\n\nMany guesses."
-    assert definitions("What is a Kalman filter?", text) == [0.5, 0.0, 0.0]
+    assert definitions("What is a Kalman filter?", text) == [HEADED, 0.0, 0.0]
+    assert definitions("What is a Kalman filter?", longer, text)[:2] == [-HEADED, HEADED]
+    assert definitions("What is a Kalman filter?", longer) == [0.0]
 
 
 def test_what_spells_an_abbreviation_out_defines_it() -> None:

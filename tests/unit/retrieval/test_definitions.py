@@ -10,6 +10,7 @@ from askbook.retrieval.definitions import (
     head_of,
     introduces,
     is_headed_by,
+    is_headed_by_longer,
     names_kind,
     term_asked_for,
 )
@@ -117,6 +118,9 @@ def test_a_heading_that_is_the_very_term() -> None:
     assert is_headed_by("Kalman Filter", names)
     assert is_headed_by("The Kalman Filter (KF)", names)
     assert not is_headed_by("Extended Kalman Filter", names)
+    assert is_headed_by_longer("Extended Kalman Filter (EKF)", names)
+    assert not is_headed_by_longer("The Kalman Filter (KF)", names)
+    assert not is_headed_by_longer("Kalman Filters and Maps", names)
     assert introduces("Some maths.\n\n### Kalman filters\n\nIt weighs.", "Fusion", names)
 
 
