@@ -15,10 +15,14 @@ from askbook.retrieval.confidence import ConfidenceMetrics
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.followups import FollowUp, rewritten
 from askbook.retrieval.history import Message
-from askbook.retrieval.pointing import asks_for_more
+from askbook.retrieval.items import unclear_pointer
+from askbook.retrieval.pointing import asks_for_more, with_it_named
 from askbook.retrieval.query import MAX_QUESTION, SearchQuery, SearchResult
 
 LONGEST_QUOTE = 900
+UNCLEAR = (
+    "It is not clear what “{words}” is: nothing said before lists it. Ask again with its name."
+)
 NEAREST = 3
 """Lessons a declined reader is pointed to."""
 
@@ -69,16 +73,34 @@ class Work:
         return rewritten(self.rewriting.text) if self.rewriting.text else None
 
     @property
+    def unclear(self) -> str | None:
+        """The words of a question that point at what nobody named; a model that completed it knows."""
+        if self.selected_text is not None or self.reading is not None:
+            return None
+        return unclear_pointer(self.query.text, self.history)
+
+    @property
     def said(self) -> str:
         """What a reader who asks for more has read already."""
         if not asks_for_more(self.query.text):
             return ""
         return "\n\n".join(m.content for m in self.followed if m.role == "assistant")
 
+    @property
+    def heard(self) -> str:
+        """The answer just given, where a reader asks on about its subject: it need not be said again."""
+        answers = [m.content for m in self.followed if m.role == "assistant"]
+        return answers[-1] if answers and self._named else ""
+
+    @property
+    def _named(self) -> str | None:
+        """The question with its subject in the place of "it", where no model completed it."""
+        return None if self.rewriting.text else with_it_named(self.query.text, self.followed)
+
     def pointed(self, context: RetrievalContext) -> RetrievalContext:
         """For quoting, a question that only points asks for the marked words, or for what was said."""
         if self.selected_text is None:
-            return replace(context, query=context.asked)
+            return replace(context, query=self._named or context.asked)
         if not is_about_the_mark(self.query.text):
             return context
         return replace(context, query=self.selected_text[:MAX_QUESTION])

@@ -11,6 +11,7 @@ from askbook.retrieval.pointing import (
     FEW_TERMS,
     QUESTIONS,
     WORDS,
+    asks_of_its_own,
     new_words,
     read_as,
     says_something,
@@ -44,12 +45,19 @@ def rewritten(text: str) -> FollowUp:
 def follow_up(question: str, history: Sequence[Message]) -> FollowUp | None:
     """The question with words of earlier ones; none when they add nothing."""
     if (read := read_as(question, history)) is not None:
-        return FollowUp(read, STANDS_FOR, with_it_named(question, history) or read)
+        return FollowUp(read, STANDS_FOR, _asked(question, read, history))
     carried = carried_words(question, history)
     if not carried:
         return None
     weight = COMPLETE if is_elliptical(question) else 1.0
     return FollowUp(f"{question} {' '.join(carried)}", weight)
+
+
+def _asked(question: str, read: str, history: Sequence[Message]) -> str:
+    """What is to be found: what the question says of its subject, or, where that is nothing, the subject."""
+    if asks_of_its_own(question):
+        return with_it_named(question, history) or read
+    return read.removesuffix(question).strip() if content_terms(question) else read
 
 
 def carried_words(question: str, history: Sequence[Message]) -> list[str]:

@@ -35,6 +35,12 @@ def test_a_last_question_that_leans_on_another_brings_it_along() -> None:
         ("What is its limit?", "What is watchdog limit?"),
         ("Which one is faster?", "Which watchdog is faster?"),
         ("Can that be raised?", "Can watchdog be raised?"),
+        ("How does it work?", "How does watchdog work?"),
+        ("how is it used?", "how is watchdog used?"),
+        ("When should I use it?", "When should I use watchdog?"),
+        ("and why does it matter?", "and why does watchdog matter?"),
+        ("Why is that useful?", "Why is watchdog useful?"),
+        ("Why?", "Why watchdog?"),
     ],
 )
 def test_it_is_what_the_last_question_with_a_subject_was_about(question: str, asked: str) -> None:
@@ -63,12 +69,19 @@ def test_it_after_a_pointer_is_what_the_pointer_meant() -> None:
         "Is this sensor a lidar?",
         "Is it possible to run Gazebo on a server?",
         "How long does it take to flash a Jetson?",
+        "Does it matter which Jetson I take?",
+        "Why is that node slow?",
         "Which node reads the lidar that publishes scans?",
     ],
 )
 def test_an_it_inside_the_question_points_at_nothing_before(question: str) -> None:
     assert read_as(question, HISTORY) is None
     assert with_it_named(question, HISTORY) is None
+
+
+def test_who_asks_to_hear_more_names_nothing() -> None:
+    assert with_it_named("Tell me more about it.", HISTORY) is None
+    assert with_it_named("What does the first one do?", HISTORY) is None
 
 
 @pytest.mark.parametrize("question", ["no", "Yes.", "What is a node?", "What about C++?"])
