@@ -128,6 +128,16 @@ async def test_who_asks_for_several_things_gets_all_and_who_asks_for_one_gets_on
         ("what is an inertial measurement unit", "(IMU) reports angular velocity"),
         ("What is RT-2?", "The model RT-2, published by Google DeepMind in 2023"),
         ("what is rt-2", "The model RT-2, published by Google DeepMind in 2023"),
+        (
+            "What is the difference between a topic and a service?",
+            "Topics broadcast; nobody answers.",
+        ),
+        (
+            "What is the difference between accuracy and resolution?",
+            "**Resolution** is the smallest",
+        ),
+        ("What is the difference between accuracy and resolution?", "**Accuracy** is how close"),
+        ("What are the advantages of action chunking?", "The network is called less often"),
     ],
 )
 async def test_who_asks_what_something_is_hears_where_the_book_introduces_it(

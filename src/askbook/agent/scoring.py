@@ -7,7 +7,7 @@ from itertools import zip_longest
 from math import log
 
 from askbook.agent.passages import Unit, cut_into_units
-from askbook.retrieval.abbreviations import Name, glosses_in, names_of, with_other_names
+from askbook.retrieval.abbreviations import Name, glosses_in, with_other_names
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.definitions import (
     defines,
@@ -18,6 +18,7 @@ from askbook.retrieval.definitions import (
     introduces,
     is_headed_by,
     is_headed_by_longer,
+    names_asked_for,
     names_kind,
     term_asked_for,
 )
@@ -45,9 +46,21 @@ WEIGHTS = {
 definition counts more than the judge can object: asked what something is, the book's own introduction of it answers."""
 HEADED = 0.25
 """What the first sentence under the very term as a heading counts of a definition: a section may begin with something else."""
+SIDE = 0.25
+"""What saying what one of two things is counts where they are compared: what speaks of both says more."""
 FULL_LENGTH = 25
 """Words from which a unit is no fuller for being longer."""
 
+_TASKS = re.compile(
+    r"\b(?:exercises?|challenges?|quiz|quizzes|knowledge check|homework|assignments?|practice|problems?)\b",
+    re.I,
+)
+_TASK = re.compile(
+    r"\W*(?:(?:then|next|now|finally|also|first)\s+)?(?:your task|explain|show|prove|derive|describe|discuss|compute|calculate|find|give|write|implement|design|"
+    r"build|verify|state|list|name|compare|argue|sketch|draw|modify|try|extend)\b",
+    re.IGNORECASE,
+)
+"""How the lines of exercises open."""
 _POINTS_BACK = re.compile(
     r"\W*(?:(?:it|its|this|that|these|those|they|them|their|he|she|both|neither|such|"
     r"(?:an?|the)?\s*(?:other|latter|former|same)|otherwise|then|so|therefore|here|there)\b"
@@ -80,7 +93,7 @@ class Scored:
 
 def place_units(context: RetrievalContext) -> list[Placed]:
     """The units of the best results, and of those that introduce what is asked for, in reading order."""
-    names = _names_asked_for(context)
+    names = frozenset[Name]().union(*_asked_for(context))
     glosses = {gloss for text in _read_in(context) for gloss in glosses_in(text)}
     return [
         Placed(
@@ -95,9 +108,9 @@ def place_units(context: RetrievalContext) -> list[Placed]:
     ]
 
 
-def _names_asked_for(context: RetrievalContext) -> frozenset[Name]:
+def _asked_for(context: RetrievalContext) -> list[frozenset[Name]]:
     """What is to be explained, also as the passages abbreviate it or spell it out."""
-    return names_of(term_asked_for(context.query), _read_in(context))
+    return names_asked_for(context.query, _read_in(context))
 
 
 def _read_in(context: RetrievalContext) -> list[str]:
@@ -130,11 +143,17 @@ def _tells(placed: Placed, question: str) -> bool:
     """Whether a unit says more than the question: it is none itself, and brings a word or number of its own."""
     if not question.rstrip().endswith("?"):
         return True
-    if placed.unit.text.rstrip().endswith("?"):
+    if placed.unit.text.rstrip().endswith("?") or _sets_a_task(placed):
         return False
     asked = set(re.findall(r"\d+", question))
     news = placed.terms.difference(content_terms(question))
     return bool(news) or not asked.issuperset(re.findall(r"\d+", placed.unit.text))
+
+
+def _sets_a_task(placed: Placed) -> bool:
+    """Whether a unit gives the reader an exercise instead of telling something."""
+    heading = placed.result.chunk.section_at(placed.unit.start).title
+    return bool(_TASKS.search(heading) and _TASK.match(placed.unit.text))
 
 
 def points_back(unit: Unit) -> bool:
@@ -193,9 +212,11 @@ def signs_of(context: RetrievalContext, placed: Sequence[Placed]) -> list[dict[s
 def _definitions(context: RetrievalContext, placed: Sequence[Placed]) -> list[float]:
     """How far each unit says what the term asked for is; that of the very term goes before that of a longer one."""
     asked, head = term_asked_for(context.query), head_of(context.query)
-    names = _names_asked_for(context)
+    names = frozenset[Name]().union(*_asked_for(context))
     if not names:
         return [0.0] * len(placed)
+    if not asked:
+        return [SIDE * defines_exactly(p.unit.text, names) for p in placed]
     exact = [
         1.0 if defines_exactly(p.unit.text, names) else HEADED * _headed(p, names) for p in placed
     ]

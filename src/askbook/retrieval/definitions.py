@@ -4,9 +4,9 @@ A term may have several names, its abbreviation and what that stands for: one th
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from askbook.retrieval.abbreviations import Gloss, Name, glosses_in
+from askbook.retrieval.abbreviations import Gloss, Name, glosses_in, names_of
 from askbook.retrieval.terms import content_terms
 
 MOST_TERMS = 3
@@ -15,6 +15,24 @@ MOST_TERMS = 3
 _ASKS = re.compile(
     r"^\s*(?:what(?:'s| is| are| does)|define|explain|describe)\s+(?:an?\s+|the\s+)?(.+?)"
     r"(?:\s+(?:mean|stand for))?\s*\??\s*$",
+    re.IGNORECASE,
+)
+_ABOUT = re.compile(
+    r"^(?:purpose|role|function|idea|meaning|definition|concept|notion|point|job|goal)\s+(?:of|behind)\s+(?:an?\s+|the\s+)?",
+    re.IGNORECASE,
+)
+"""What is asked of a thing where its definition answers: "the purpose of a watchdog"."""
+_PART = re.compile(
+    r"\b(?:of|for|in|on|to|with|from|between|behind|about|when|if|than)\b", re.IGNORECASE
+)
+"""What is asked for is something else of the last word: "the advantages of chunking"."""
+_SPELLS = re.compile(r"\bstands? for\b", re.IGNORECASE)
+_SIDE = r"(?:an?\s+|the\s+)?(.+?)"
+_COMPARES = re.compile(
+    r"^\s*(?:what(?:'s| is| are)|explain|describe|tell me)\s+the\s+(?:\w+\s+)?differences?\s+between\s+"
+    rf"{_SIDE}\s+and\s+{_SIDE}\s*\??\s*$"
+    rf"|^\s*(?:please\s+)?compare\s+{_SIDE}\s+(?:and|with|to)\s+{_SIDE}\s*[.?]?\s*$"
+    rf"|^\s*how\s+(?:does|do|is|are)\s+{_SIDE}\s+(?:differ|different)\s+from\s+{_SIDE}\s*\??\s*$",
     re.IGNORECASE,
 )
 _SELECTS = re.compile(
@@ -27,6 +45,11 @@ _EMPHASISED = re.compile(r"(?<![\w*])(\*\*|__|\*|_)(?=\S)([^*_\n]{2,60}?)(?<=\S)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _HEADING = re.compile(r" {0,3}#{1,6}\s+(.+?)[\s#]*")
 _OPENING = re.compile(r"\W*(?:an?\s+|the\s+)?(.{1,60}?)\W+(?:is|are|means|stands)\b", re.IGNORECASE)
+_CONDITION = re.compile(
+    r"\b(?:if|when|whenever|while|because|since|although|unless|where|once|until|whether|that|as)\b[^,;:]*$",
+    re.IGNORECASE,
+)
+"""What opens a clause that says when, not what: "If the GPU is full"."""
 _NEGATED = re.compile(r"[\s*_]+(?:not|never|no longer)\b|n['’]t\b", re.IGNORECASE)
 _APPOSED = re.compile(
     r"\W*(?:(?:[Aa]n?|[Tt]he)\s+)?(?P<described>[^,;:\n]{2,60}),\s+(?:an?|the|one)\s+[^,;\n]{3,100},\s"
@@ -35,17 +58,27 @@ _APPOSED = re.compile(
 """ "OpenVLA, an open model with 7 billion parameters, …" and "The model RT-2, published in 2023, …"."""
 _BRACKETED = re.compile(r"\([^()\n]*\)?")
 _SEVERAL = re.compile(r"[,:&—–]|\b(?:and|or|vs|versus|with|for|in|of|to)\b", re.IGNORECASE)
-_CLAUSE = re.compile(
-    r"[,:;]\s|(?<!\bof)(?<!\bin)(?<!\bon)(?<!\bto)(?<!\bfor)(?<!\bwith)\s(?:an?|the)\s", re.I
+_CLAUSE = re.compile(r"[,:;]\s")
+_ARTICLE = re.compile(r"\s(?:an?|the)\s", re.IGNORECASE)
+_LEADING = re.compile(
+    r"(?:in|on|under|at|for|with|by|from|within|inside|during|after|before|to)\b", re.IGNORECASE
 )
 """Where the subject of a sentence begins behind something else: "In ROS 2, a topic", "Under the surface an action"."""
 
 
 def term_asked_for(question: str) -> Name:
     """The terms of what a question wants explained; empty when it asks for something else."""
-    asked = _ASKS.match(question)
-    terms = frozenset(content_terms(asked.group(1))) if asked else Name()
-    return terms if len(terms) <= MOST_TERMS else Name()
+    return _short(_explained(question))
+
+
+def names_asked_for(question: str, texts: Sequence[str]) -> list[frozenset[Name]]:
+    """The terms a question wants explained, each by all its names: one, or both sides of a comparison.
+
+    What letters stand for is explained only where they are spelled out.
+    """
+    sides = _sides(question) or [term_asked_for(question)]
+    asked = [names for term in sides if (names := names_of(term, texts))]
+    return [names for names in asked if len(names) > 1] if _SPELLS.search(question) else asked
 
 
 def head_of(question: str) -> Name:
@@ -53,8 +86,10 @@ def head_of(question: str) -> Name:
 
     "The default port" is one among several: what a port is does not answer.
     """
-    asked = None if _SELECTS.match(question) else _ASKS.match(question)
-    terms = content_terms(asked.group(1)) if asked else []
+    asked = _explained(question)
+    if _SELECTS.match(question) or _PART.search(asked):
+        return Name()
+    terms = content_terms(asked)
     return frozenset(terms[-1:]) if 1 < len(terms) <= MOST_TERMS else Name()
 
 
@@ -127,15 +162,36 @@ def names_kind(sentence: str, term: Name, head: Name) -> bool:
     return head <= set(content_terms(sentence)) and _emphasises(sentence, term - head)
 
 
+def _explained(question: str) -> str:
+    """The words for what a question wants explained; none for another question, or one that compares."""
+    asked = None if _COMPARES.search(question) else _ASKS.match(question)
+    return _ABOUT.sub("", asked.group(1)) if asked else ""
+
+
+def _sides(question: str) -> list[Name]:
+    """The two terms that a question compares; none where one of them is a description."""
+    found = _COMPARES.search(question)
+    sides = [_short(side) for side in found.groups() if side] if found else []
+    return sides if len(sides) == 2 and all(sides) else []
+
+
+def _short(words: str) -> Name:
+    terms = frozenset(content_terms(words))
+    return terms if len(terms) <= MOST_TERMS else Name()
+
+
 def _opening(sentence: str) -> str | None:
     """What a sentence says something about; what something is not defines nothing."""
     found = _OPENING.match(sentence)
-    return None if found is None or _NEGATED.match(sentence, found.end()) else found.group(1)
+    if found is None or _NEGATED.match(sentence, found.end()) or _CONDITION.search(found.group(1)):
+        return None
+    return found.group(1)
 
 
 def _subject(opening: str) -> Name:
     """The terms of the subject itself; none of one that ends in an empty word, as a "topic name" does."""
-    words = _CLAUSE.split(_BRACKETED.sub(" ", opening))[-1].split()
+    clause = _CLAUSE.split(_BRACKETED.sub(" ", opening))[-1].strip()
+    words = (_ARTICLE.split(clause)[-1] if _LEADING.match(clause) else clause).split()
     return (
         frozenset(content_terms(" ".join(words))) if content_terms("".join(words[-1:])) else Name()
     )

@@ -1,10 +1,21 @@
 """Units are scored by signs that the text gives away, and by the judge."""
 
+from dataclasses import replace
+
 import pytest
 
-from askbook.agent.scoring import HEADED, WEIGHTS, judged_signs, place_units, signs_of, weigh
+from askbook.agent.scoring import (
+    HEADED,
+    SIDE,
+    WEIGHTS,
+    judged_signs,
+    place_units,
+    score_units,
+    signs_of,
+    weigh,
+)
 from askbook.retrieval.judging import Judgement
-from sample_chunks import make_context
+from sample_chunks import make_chunk, make_context
 
 TEXT = "A link is a rigid part. The battery lasts long. These are the parts:\n\nMenu of the page"
 
@@ -59,6 +70,23 @@ def test_a_unit_has_the_question_s_words_under_either_name() -> None:
     ]
     context = make_context([0.9, 0.8], texts=texts, query="Why does the IMU drift?")
     assert [s["terms"] for s in signs_of(context, place_units(context))][1] == pytest.approx(1.0)
+
+
+def test_where_two_things_are_compared_what_each_is_counts_a_little() -> None:
+    question = "What is the difference between a topic and a service?"
+    texts = ("A **topic** is a channel.", "A **service** answers.", "A node is a program.")
+    assert definitions(question, *texts) == [SIDE, SIDE, 0.0]
+
+
+async def test_an_exercise_is_no_answer() -> None:
+    task = "Explain why a lidar measures the distance to glass badly and what helps."
+    told = "Glass reflects the light of a lidar away."
+    context = make_context([0.9], texts=[f"{told} {task}"], query="Why is glass bad for a lidar?")
+    for title, wanted in (("10. Challenge Problem", [told]), ("Lidars", [told, task])):
+        chunk = make_chunk(f"{told} {task}", section_title=title)
+        found = replace(context, results=(replace(context.results[0], chunk=chunk),))
+        scored = await score_units(found, place_units(found), None)
+        assert {s.placed.unit.text for s in scored} == set(wanted)
 
 
 def test_a_lead_in_and_a_line_without_a_full_stop_count_against_a_unit() -> None:

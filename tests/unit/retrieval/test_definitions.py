@@ -11,9 +11,11 @@ from askbook.retrieval.definitions import (
     introduces,
     is_headed_by,
     is_headed_by_longer,
+    names_asked_for,
     names_kind,
     term_asked_for,
 )
+from askbook.retrieval.terms import content_terms
 
 TOPIC = [frozenset({"topic"})]
 IMU = names_of(frozenset({"imu"}), ["an inertial measurement unit (IMU)"])
@@ -25,6 +27,9 @@ IMU = names_of(frozenset({"imu"}), ["an inertial measurement unit (IMU)"])
         ("What is a watchdog?", {"watchdog"}),
         ("define URDF", {"urdf"}),
         ("What does QoS mean?", {"qos"}),
+        ("What is the purpose of a watchdog?", {"watchdog"}),
+        ("What's the meaning of QoS?", {"qos"}),
+        ("What is the difference between a topic and a service?", set()),
         ("Why is a watchdog needed?", set()),
         ("What is the best way to mount a camera on an arm?", set()),
     ],
@@ -39,6 +44,33 @@ def test_the_head_is_the_last_word_of_a_longer_term() -> None:
     assert head_of("What is a default constructor?") == {"constructor"}
     assert head_of("What is the default integer type?") == frozenset()
     assert head_of("What's the maximum payload?") == frozenset()
+    assert head_of("What are the advantages of chunking?") == frozenset()
+    assert head_of("What is the purpose of a ROS 2 topic?") == {"topic"}
+
+
+@pytest.mark.parametrize(
+    ("question", "sides"),
+    [
+        ("What is the difference between a topic and a service?", ["topic", "service"]),
+        ("What's the difference between the topic and a service", ["topic", "service"]),
+        ("Compare topics with services.", ["topic", "service"]),
+        ("How does a topic differ from a service?", ["topic", "service"]),
+        ("How are topics different from services?", ["topic", "service"]),
+        ("What is a topic?", ["topic"]),
+        ("Compare the topics.", []),
+        ("Why is there a difference between what I see and what the robot sees?", []),
+    ],
+)
+def test_a_comparison_asks_for_both_sides(question: str, sides: list[str]) -> None:
+    wanted = [{frozenset(content_terms(side))} for side in sides]
+    assert names_asked_for(question, []) == wanted
+
+
+def test_what_letters_stand_for_is_told_only_where_they_are_spelled_out() -> None:
+    spelled = ["an inertial measurement unit (IMU)"]
+    assert names_asked_for("What does IMU stand for?", spelled) == [IMU]
+    assert names_asked_for("What does IMU stand for?", ["An IMU is a sensor."]) == []
+    assert names_asked_for("What does IMU mean?", ["An IMU is a sensor."]) == [{frozenset({"imu"})}]
 
 
 @pytest.mark.parametrize(
@@ -75,6 +107,7 @@ def test_the_very_term_may_stand_behind_something_else(sentence: str) -> None:
         "Gazebo topics are invisible to ROS.",
         "The rate of a topic is fixed.",
         "A topic name is a path.",
+        "Thinking a topic is slow costs time.",
         "Nodes, a topic and a service are in the graph.",
     ],
 )
@@ -101,6 +134,14 @@ def test_what_something_is_not_defines_nothing(sentence: str) -> None:
 def test_an_abbreviation_and_what_it_stands_for_are_one_term(sentence: str) -> None:
     assert defines_exactly(sentence, IMU)
     assert introduces(f"Some sensors look inwards. {sentence}", "Sensors", IMU)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["If the topic is full, wait.", "It waits when a topic is made.", "Say that a topic is on."],
+)
+def test_when_something_is_so_does_not_say_what_it_is(sentence: str) -> None:
+    assert not defines(sentence, TOPIC)
 
 
 def test_what_only_uses_an_abbreviation_does_not_define_it() -> None:
