@@ -18,7 +18,8 @@ MOST_NAMES = 8
 LONGEST = 120
 """Characters in which the words for an abbreviation stand."""
 
-_BRACKET = re.compile(r"([^()\n]*)\(([^()\n]{2,120})\)")
+_BRACKET = re.compile(r"\(([^()]{2,120})\)")
+_BLOCK = re.compile(r"[()]|\n\s*\n|\n\s*(?:[#|>*+-]|\d{1,3}[.)]\s)")
 _MARKUP = re.compile(r"[*`]|(?<!\w)_+|_+(?!\w)")
 _SHORT = re.compile(r"(?=(?:[a-z.&/-]*[A-Z]){2})[A-Za-z][A-Za-z.&/-]{1,9}")
 """No digits: RT-1 and RT-2 are spelled out alike and are not the same."""
@@ -37,12 +38,12 @@ class Gloss:
 
 def glosses_in(text: str) -> Iterator[Gloss]:
     """The abbreviations that a text explains in brackets, or beside them."""
-    for line in text.splitlines():
-        for found in _BRACKET.finditer(line) if "(" in line else ():
-            before, inside = (_MARKUP.sub("", part) for part in found.groups())
-            gloss = _spelled_before(before, inside) or _spelled_inside(before, inside)
-            if gloss is not None:
-                yield gloss
+    for found in _BRACKET.finditer(text):
+        ahead = _BLOCK.split(text[max(0, found.start() - LONGEST) : found.start()])[-1]
+        before, inside = (" ".join(_MARKUP.sub("", part).split()) for part in (ahead, found[1]))
+        gloss = _spelled_before(before, inside) or _spelled_inside(before, inside)
+        if gloss is not None:
+            yield gloss
 
 
 def names_of(term: Name, texts: Iterable[str]) -> frozenset[Name]:
@@ -74,7 +75,7 @@ def _spelled_before(before: str, inside: str) -> Gloss | None:
     short = _ASIDE.split(inside)[0].strip()
     if not _SHORT.fullmatch(short):
         return None
-    return _gloss(short, _BREAK.split(before[-LONGEST:].rstrip())[-1])
+    return _gloss(short, _BREAK.split(before.rstrip())[-1])
 
 
 def _spelled_inside(before: str, inside: str) -> Gloss | None:

@@ -42,8 +42,9 @@ _SELECTS = re.compile(
     re.IGNORECASE,
 )
 _EMPHASISED = re.compile(r"(?<![\w*])(\*\*|__|\*|_)(?=\S)([^*_\n]{2,60}?)(?<=\S)\1(?![\w*])")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
-_HEADING = re.compile(r" {0,3}#{1,6}\s+(.+?)[\s#]*")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n\s*\n|\n(?=\s*(?:[#|>*+-]|\d{1,3}[.)]\s))")
+"""A line that ends in the middle of a paragraph ends no sentence."""
+_HEADING = re.compile(r" {0,3}#{1,6}\s+(.+)")
 _OPENING = re.compile(r"\W*(?:an?\s+|the\s+)?(.{1,60}?)\W+(?:is|are|means|stands)\b", re.IGNORECASE)
 _CONDITION = re.compile(
     r"\b(?:if|when|whenever|while|because|since|although|unless|where|once|until|whether|that|as)\b[^,;:]*$",
@@ -108,6 +109,7 @@ def introduces(text: str, section: str, names: Collection[Name]) -> bool:
 
 def defines(sentence: str, names: Collection[Name]) -> bool:
     """Whether a sentence says what a term is, or what a longer one is that contains it."""
+    sentence = " ".join(sentence.split())
     opening = _opening(sentence)
     if opening is not None:
         terms = set(content_terms(opening))
@@ -120,6 +122,7 @@ def defines_exactly(sentence: str, names: Collection[Name]) -> bool:
     """Whether a sentence says what the very term is: emphasises it, spells it out, or opens with it alone."""
     if not names:
         return False
+    sentence = " ".join(sentence.split())
     opening = _opening(sentence)
     if opening is not None and _subject(opening) in names:
         return True
@@ -131,9 +134,9 @@ def defines_exactly(sentence: str, names: Collection[Name]) -> bool:
 
 
 def heading_in(line: str) -> str:
-    """What a line says as a heading; nothing where it is none."""
-    found = _HEADING.fullmatch(line)
-    return found[1] if found else ""
+    """What the first line says as a heading; nothing where it is none."""
+    found = _HEADING.match(line)
+    return found[1].rstrip(" \t#") if found else ""
 
 
 def is_headed_by(heading: str, names: Collection[Name]) -> bool:

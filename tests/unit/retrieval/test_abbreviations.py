@@ -1,5 +1,7 @@
 """Abbreviations that a text explains."""
 
+import time
+
 import pytest
 
 from askbook.retrieval.abbreviations import Gloss, glosses_in, names_of, with_other_names
@@ -25,6 +27,8 @@ IMU = Gloss(frozenset({"imu"}), frozenset({"inertial", "measurement", "unit"}))
         ),
         ("Large language models (LLMs) are slow", "llm", "larg languag model"),
         ("set the quality of service (QoS; see below)", "qos", "quality servic"),
+        ("an inertial\nmeasurement unit (IMU) in a\nline", "imu", "inertial measurement unit"),
+        ("an IMU (inertial\nmeasurement unit)", "imu", "inertial measurement unit"),
         ("Fusion › Extended Kalman Filter (EKF)", "ekf", "extend kalman filter"),
     ],
 )
@@ -39,6 +43,7 @@ def test_letters_are_spelled_out_by_the_words_beside_them(text: str, short: str,
         "a node (see ABC) and a topic",
         "ROS 2 (Humble) runs",
         "the first Robotics Transformer (RT-1)",
+        "- inertial\n- measurement unit\n- (IMU)",
         "call spin() and (IMU)",
         "a sensor (an IMU, for example) drifts",
         "the distance (m) and the Unit (U)",
@@ -70,3 +75,15 @@ def test_the_terms_of_a_text_say_the_same_under_both_names() -> None:
     assert with_other_names({"imu", "drift"}, [IMU]) == IMU.long | {"imu", "drift"}
     assert with_other_names({"inertial", "measurement", "unit"}, [IMU]) == IMU.long | {"imu"}
     assert with_other_names({"inertial", "frame"}, [IMU]) == {"inertial", "frame"}
+
+
+def test_long_texts_take_little_time() -> None:
+    started = time.process_time()
+    for text in (
+        "(AB " + "word " * 50_000,
+        "(" * 50_000,
+        "(AB) " * 20_000,
+        "a" * 200_000 + " (AB)",
+    ):
+        assert len(list(glosses_in(text))) <= 20_000
+    assert time.process_time() - started < 2.0

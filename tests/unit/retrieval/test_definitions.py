@@ -91,6 +91,7 @@ def test_a_sentence_defines_what_it_emphasises_or_opens_with(sentence: str, answ
     [
         "A topic is a named channel.",
         "In ROS 2, a topic is a named channel.",
+        "In ROS 2, a\ntopic is a named channel.",
         "Under the surface a topic is a set of sockets.",
         "Topics (named channels) are typed.",
         "This channel is called a *topic*.",
@@ -162,6 +163,8 @@ def test_a_heading_that_is_the_very_term() -> None:
     assert is_headed_by_longer("Extended Kalman Filter (EKF)", names)
     assert not is_headed_by_longer("The Kalman Filter (KF)", names)
     assert not is_headed_by_longer("Kalman Filters and Maps", names)
+    assert introduces("Other\nmaths. A Kalman\nfilter is linear.", "Fusion", names)
+    assert introduces("### Kalman Filter\nIt weighs.", "Fusion", names)
     assert introduces("Some maths.\n\n### Kalman filters\n\nIt weighs.", "Fusion", names)
 
 
