@@ -46,8 +46,10 @@ WEIGHTS = {
 definition counts more than the judge can object: asked what something is, the book's own introduction of it answers."""
 HEADED = 0.25
 """What the first sentence under the very term as a heading counts of a definition: a section may begin with something else."""
-SIDE = 0.25
-"""What saying what one of two things is counts where they are compared: what speaks of both says more."""
+LONGER = 0.5
+"""What the definition of a longer term counts beside one of the very term: the judge may still prefer it."""
+SIDE = 0.4
+"""What saying what one of two compared things is counts, where the other is told too: what speaks of both says more."""
 FULL_LENGTH = 25
 """Words from which a unit is no fuller for being longer."""
 
@@ -211,25 +213,34 @@ def signs_of(context: RetrievalContext, placed: Sequence[Placed]) -> list[dict[s
 
 def _definitions(context: RetrievalContext, placed: Sequence[Placed]) -> list[float]:
     """How far each unit says what the term asked for is; that of the very term goes before that of a longer one."""
-    asked, head = term_asked_for(context.query), head_of(context.query)
-    names = frozenset[Name]().union(*_asked_for(context))
-    if not names:
-        return [0.0] * len(placed)
-    if not asked:
-        return [SIDE * defines_exactly(p.unit.text, names) for p in placed]
+    sides = _asked_for(context)
+    if len(sides) != 1:
+        return _of_sides(sides, placed)
+    [names], term, head = sides, term_asked_for(context.query), head_of(context.query)
+    near = [_near(p.unit.text, names, term, head) for p in placed]
     exact = [
         1.0 if defines_exactly(p.unit.text, names) else HEADED * _headed(p, names) for p in placed
     ]
-    if max(exact, default=0.0) > 0.0:
-        return exact
+    most = max(exact, default=0.0)
+    if most <= 0.0:
+        return [float(is_near) for is_near in near]
+    longer = HEADED if most == HEADED else LONGER
     return [
-        float(
-            defines(p.unit.text, names)
-            or defines_head(p.unit.text, head)
-            or names_kind(p.unit.text, asked, head)
-        )
-        for p in placed
+        share if share == 1.0 else share + longer * is_near
+        for share, is_near in zip(exact, near, strict=True)
     ]
+
+
+def _of_sides(sides: Sequence[Collection[Name]], placed: Sequence[Placed]) -> list[float]:
+    """Of two things that are compared, what says what one is, if that is said of both."""
+    defined = [[defines_exactly(p.unit.text, names) for p in placed] for names in sides]
+    worth = SIDE if all(any(each) for each in defined) else 0.0
+    return [worth * any(of_unit) for of_unit in zip(*defined, strict=True)] or [0.0] * len(placed)
+
+
+def _near(text: str, names: Collection[Name], term: Name, head: Name) -> bool:
+    """Whether a unit defines a longer term, the head of the term, or what sets the term apart."""
+    return defines(text, names) or defines_head(text, head) or names_kind(text, term, head)
 
 
 def _headed(placed: Placed, names: Collection[Name]) -> int:

@@ -192,9 +192,11 @@ def _opening(sentence: str) -> str | None:
 
 
 def _subject(opening: str) -> Name:
-    """The terms of the subject itself; none of one that ends in an empty word, as a "topic name" does."""
+    """The terms of the subject itself, whosever it is; none of one that ends in an empty word, as a "topic name" does."""
     clause = _CLAUSE.split(_BRACKETED.sub(" ", opening))[-1].strip()
     words = (_ARTICLE.split(clause)[-1] if _LEADING.match(clause) else clause).split()
+    while len(words) > 1 and re.search(r"['’]s$", words[0]):
+        words.pop(0)
     return (
         frozenset(content_terms(" ".join(words))) if content_terms("".join(words[-1:])) else Name()
     )

@@ -6,6 +6,7 @@ import pytest
 
 from askbook.agent.scoring import (
     HEADED,
+    LONGER,
     SIDE,
     WEIGHTS,
     judged_signs,
@@ -44,7 +45,7 @@ def definitions(question: str, *texts: str) -> list[float]:
 
 def test_the_very_term_goes_before_a_longer_one_that_contains_it() -> None:
     longer, very = "An extended Kalman filter is a wider one.", "A Kalman filter is an estimator."
-    assert definitions("What is a Kalman filter?", longer, very) == [0.0, 1.0]
+    assert definitions("What is a Kalman filter?", longer, very) == [LONGER, 1.0]
     assert definitions("What is a Kalman filter?", longer) == [1.0]
 
 
@@ -76,6 +77,7 @@ def test_where_two_things_are_compared_what_each_is_counts_a_little() -> None:
     question = "What is the difference between a topic and a service?"
     texts = ("A **topic** is a channel.", "A **service** answers.", "A node is a program.")
     assert definitions(question, *texts) == [SIDE, SIDE, 0.0]
+    assert definitions(question, texts[0], texts[2]) == [0.0, 0.0]
 
 
 async def test_an_exercise_is_no_answer() -> None:

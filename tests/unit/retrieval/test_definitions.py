@@ -95,6 +95,7 @@ def test_a_sentence_defines_what_it_emphasises_or_opens_with(sentence: str, answ
         "Under the surface a topic is a set of sockets.",
         "Topics (named channels) are typed.",
         "This channel is called a *topic*.",
+        "ROS’s topics are named channels.",
         "A topic, the simplest of the three ways, carries a stream.",
     ],
 )
