@@ -74,10 +74,8 @@ class Work:
 
     @property
     def unclear(self) -> str | None:
-        """The words of a question that point at what nobody named; a model that completed it knows."""
-        if self.selected_text is not None or self.reading is not None:
-            return None
-        return unclear_pointer(self.query.text, self.history)
+        """The words of a question that point at what nobody named; a mark says itself what it is about."""
+        return None if self.selected_text else unclear_pointer(self.query.text, self.history)
 
     @property
     def said(self) -> str:
