@@ -88,6 +88,11 @@ async def test_it_after_a_change_of_the_subject(client: httpx.AsyncClient) -> No
             "single-threaded",
         ),
         (("What are resolution, accuracy and latency?", "What is the second one?"), "to the truth"),
+        (("What are the stop categories?", "What does the second one mean?"), "after standstill"),
+        (
+            ("Which sensors measure distance?", "What is the weak spot of the first one?"),
+            "| Depth camera | distance per pixel | 30 Hz | sunlight, shiny",
+        ),
     ],
 )
 async def test_what_it_means_is_answered(

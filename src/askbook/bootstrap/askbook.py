@@ -18,6 +18,7 @@ from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.expansion import Passage, surroundings
 from askbook.retrieval.history import Message
 from askbook.retrieval.items import unclear_pointer
+from askbook.retrieval.pointing import only_greets
 from askbook.retrieval.query import SearchMode, SearchQuery, check_question
 from askbook.retrieval.terms import content_terms
 from askbook.storage.feedback import Rating
@@ -105,7 +106,7 @@ class Askbook(Assembly):
         scope = scope or Scope()
         # Only a question that says by itself what is asked of the whole book can tell what the book lacks.
         follows = bool(history) and len(content_terms(text)) < 2
-        follows = follows or unclear_pointer(text, history) is not None
+        follows = follows or unclear_pointer(text, history) is not None or only_greets(text)
         complete = scope.is_whole_book and selected_text is None and not follows
         query, book = await self._question(text, scope, top_k)
         turn = self.turns.stream(query, book, history=history, selected_text=selected_text)

@@ -24,7 +24,7 @@ from askbook.chat.selection import (
     is_about_the_mark,
 )
 from askbook.chat.states import Turn, TurnEnded, TurnEvent, response_of
-from askbook.chat.work import UNCLEAR, Draft, Work
+from askbook.chat.work import Draft, Work
 from askbook.config import ConfidenceSettings
 from askbook.retrieval.calibration import Calibration
 from askbook.retrieval.confidence import ConfidenceMetrics, assess
@@ -168,7 +168,7 @@ class ChatTurns:
     ) -> TurnEnded:
         """What a reader is told whose question the book does not answer."""
         draft, refusal = Draft(self.model_name), work.book.refusal
-        if self._unclear(work) is not None or (marked is not None and not marked.results):
+        if self._unasked(work) is not None or (marked is not None and not marked.results):
             response = work.declined(context, metrics, draft, f"{metrics.reason} {refusal}")
             # What "explain this" or "the second one" comes near to is no help where it means nothing here.
             return _ended(replace(response, nearest=()), context)
@@ -192,8 +192,8 @@ class ChatTurns:
         """What the question found, how far to trust it, and where the marked passage stands."""
         context = await self._searcher.search(work.query, work.followed, work.reading)
         metrics = self._assessed(context)
-        if (words := self._unclear(work)) is not None:
-            return context, _not_answered(metrics, UNCLEAR.format(words=words)), None
+        if (reason := self._unasked(work)) is not None:
+            return context, _not_answered(metrics, reason), None
         if work.selected_text is None:
             return context, metrics, None
         marked = await find_marked(self._searcher, work.query, work.selected_text)
@@ -212,9 +212,9 @@ class ChatTurns:
             )
         return context, metrics, marked
 
-    def _unclear(self, work: Work) -> str | None:
-        """Words that point at what nobody named; a model that reads what was said may know what they mean."""
-        return None if self._tutor is not None and work.history else work.unclear
+    def _unasked(self, work: Work) -> str | None:
+        """Why a message is no question; a model that reads what was said before may know what it means."""
+        return None if self._tutor is not None and work.history else work.unasked
 
     async def assess(self, query: SearchQuery) -> ConfidenceMetrics:
         """How far the book answers a question, without answering it."""

@@ -16,10 +16,11 @@ from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.followups import FollowUp, rewritten
 from askbook.retrieval.history import Message
 from askbook.retrieval.items import unclear_pointer
-from askbook.retrieval.pointing import asks_for_more, with_it_named
+from askbook.retrieval.pointing import asks_for_more, only_greets, with_it_named
 from askbook.retrieval.query import MAX_QUESTION, SearchQuery, SearchResult
 
 LONGEST_QUOTE = 900
+GREETED = "Nothing was asked here. Write what you want to know."
 UNCLEAR = (
     "It is not clear what “{words}” is: nothing said before lists it. Ask again with its name."
 )
@@ -73,9 +74,14 @@ class Work:
         return rewritten(self.rewriting.text) if self.rewriting.text else None
 
     @property
-    def unclear(self) -> str | None:
-        """The words of a question that point at what nobody named; a mark says itself what it is about."""
-        return None if self.selected_text else unclear_pointer(self.query.text, self.history)
+    def unasked(self) -> str | None:
+        """Why a message is no question that can be looked for; a mark says itself what it is about."""
+        if self.selected_text is not None:
+            return None
+        if only_greets(self.query.text):
+            return GREETED
+        words = unclear_pointer(self.query.text, self.history)
+        return None if words is None else UNCLEAR.format(words=words)
 
     @property
     def said(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from askbook.retrieval.history import Message
+from askbook.retrieval.items import points_at_an_item, with_item_named
 from askbook.retrieval.pointing import (
     FEW_TERMS,
     QUESTIONS,
@@ -55,6 +56,8 @@ def follow_up(question: str, history: Sequence[Message]) -> FollowUp | None:
 
 def _asked(question: str, read: str, history: Sequence[Message]) -> str:
     """What is to be found: what the question says of its subject, or, where that is nothing, the subject."""
+    if points_at_an_item(question):
+        return with_item_named(question, history) or read
     if asks_of_its_own(question):
         return with_it_named(question, history) or read
     return read.removesuffix(question).strip() if content_terms(question) else read

@@ -30,13 +30,29 @@ LEANING = re.compile(r"\b(?:it|its|they|them|their|that|this|those|these|one)\b"
 
 def with_item_named(question: str, history: Sequence[Message]) -> str | None:
     """The question with the item it points at; none when it points at none, or it is not clear at which."""
+    found = _found(question, history)
+    return None if found is None else found[0]
+
+
+def with_item_and_list(question: str, history: Sequence[Message]) -> str | None:
+    """The same behind the question whose answer listed the item: the row of a table says little alone."""
+    found = _found(question, history)
+    if found is None:
+        return None
+    read, item, asked = found
+    return read if item in enumerated(asked) else f"{asked} {read}"
+
+
+def _found(question: str, history: Sequence[Message]) -> tuple[str, str, str] | None:
+    """The question with its item, the item, and the question after which it was named."""
     pointer = _POINTER.search(question)
     if pointer is None:
         return None
     spoken = exchanges([m for m in history if m.role in ("user", "assistant")])[-EXCHANGES:]
     for items, number in _enumerations(spoken, through_others=bool(pointer["other"])):
         if item := _meant(pointer, items, spoken[: number + 1], spoken[number + 1 :]):
-            return question[: pointer.start()] + item + question[pointer.end() :]
+            read = question[: pointer.start()] + item + question[pointer.end() :]
+            return read, item, _said(spoken[number], "user")
     return None
 
 

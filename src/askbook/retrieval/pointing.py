@@ -8,7 +8,12 @@ import re
 from collections.abc import Sequence
 
 from askbook.retrieval.history import Message
-from askbook.retrieval.items import LEANING, points_at_an_item, with_item_named
+from askbook.retrieval.items import (
+    LEANING,
+    points_at_an_item,
+    with_item_and_list,
+    with_item_named,
+)
 from askbook.retrieval.terms import content_terms, content_words, stem
 
 LONGEST_SUBJECT = 300
@@ -32,7 +37,7 @@ _MORE = re.compile(
 _NAME = re.compile(r"[^\w\s?.!,;:'’…-]")
 """C++ and the like are too short for terms, and yet a subject."""
 _IT = re.compile(
-    r"\b(?:it|its|they|them|their)\b|(?<=\bwhich )one\b(?! of\b)"
+    r"\b(?:it|its|they|them|their)\b|(?<=\bwhich )one\b(?! of\b)|(?<!\bthe )(?<!\bno )\bone\b(?=\W*$)"
     r"|\b(?:this|that|these|those)\b(?=\s*(?:[?.!,;]|$|(?:is|are|was|were|do|does|did|can|could|should|would|will|has"
     r"|have|had|may|might|must|mean|means|work|works|happen|happens|be|too|so|as|if|when|while|for|in|on|to|and|or"
     r"|with|by|at|from)\b))|(?<=\bwhy is )(?:this|that)\b(?=\s\w+\W*$)",
@@ -56,15 +61,16 @@ _GENERIC = frozenset("matter important useful good need necessary help point pur
 """Terms of questions that any subject may be asked."""
 _COURTESY = frozenset(
     """yes yeah yep no nope ok okay sure thanks thank hello hi hey sorry great good nice cool fine right correct exactly
-    morning afternoon evening understand see know""".split()
+    morning afternoon evening bye goodbye understand see know""".split()
 )
 """Words by which a reader answers, greets or thanks, and asks nothing."""
+_GREETING = frozenset("thanks thank hello hi hey morning afternoon evening bye goodbye".split())
 
 
 def read_as(question: str, history: Sequence[Message]) -> str | None:
     """The question that one which points stands for; none for a question with a subject of its own."""
     if points_at_an_item(question):
-        return with_item_named(question, history)
+        return with_item_and_list(question, history)
     if not (_leading_it(question) if asks_of_its_own(question) else _only_requests(question)):
         return None
     subject = " ".join(_led_to(history))
@@ -99,6 +105,12 @@ def leans_on_what_was_said(question: str) -> bool:
 def asks_for_more(question: str) -> bool:
     """Whether a reader wants to go on from what was said, not to hear it again."""
     return len(content_terms(question)) <= FEW_TERMS and bool(_MORE.search(question))
+
+
+def only_greets(text: str) -> bool:
+    """Whether a message greets or thanks, and asks nothing; "yes" may answer something."""
+    words = {word.lower() for word in content_words(text)}
+    return bool(words & _GREETING) and words <= _COURTESY
 
 
 def says_something(text: str) -> bool:
