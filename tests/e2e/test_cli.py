@@ -92,7 +92,9 @@ def test_an_answer_for_people(shelf: Path) -> None:
     assert ended.code == 0
     assert "category 0 or 1" in ended.out
     assert "[1] Perceive, Plan, Act" in ended.out
-    assert "/read/physical-ai-robotics/01-intro/02-perceive-plan-act.mdx" in ended.out
+    # What a reader at a terminal can open: the file, not the path of a page that no server shows.
+    assert "    01-intro/02-perceive-plan-act.mdx#" in ended.out
+    assert "/read/" not in ended.out
     assert "confidence" in ended.out
 
 
@@ -325,6 +327,23 @@ def test_a_lost_index_is_exit_code_3_and_is_restored(data_dir: Path) -> None:
     assert "`askbook audit --repair`" in ended.complaint
     assert askbook("audit", "--repair", data_dir=data_dir).code == 0
     assert still_answers(data_dir)
+
+
+def test_a_file_that_cannot_be_read_is_a_finding_of_an_audit(tmp_path: Path) -> None:
+    book, data = tmp_path / "book", tmp_path / "data"
+    book.mkdir()
+    (book / "wheels.md").write_text("# Wheels\n\nA wheel turns around its axle.\n")
+    (book / "zzz.md").write_bytes(b"\xff\xfe\x00no text")
+    assert askbook("ingest", book, data_dir=data).code == 0
+    found = askbook("audit", "--repair", "--json", data_dir=data)
+    assert (found.code, found.json["sound"]) == (5, False)
+    assert [each["source_file"] for each in found.json["unreadable"]] == ["zzz.md"]
+    shown = askbook("audit", data_dir=data)
+    assert shown.code == 5
+    assert "files that cannot be read: 1" in shown.out
+    (book / "zzz.md").unlink()
+    mended = askbook("audit", data_dir=data)
+    assert (mended.code, "cannot be read" in mended.out) == (0, False)
 
 
 def test_a_second_process_is_told_and_nothing_is_lost(data_dir: Path, sample_book: Path) -> None:

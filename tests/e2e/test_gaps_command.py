@@ -15,6 +15,8 @@ DRONES = (
     "My name is Jane Roe, jane.roe@example.org, +49 30 1234567: how long does a drone fly on one battery?",
 )
 OFF_TOPIC = "Who won the football World Cup in 2018?"
+POINTING = "Tell me about the second one."
+"""What is missing here is not in the book but in the question."""
 PRIVATE = ("Jane", "Roe", "example.org", "1234567", "203.0.113.9", "b8f4a2c6-0d1e-4f3a")
 SESSION = "b8f4a2c6-0d1e-4f3a-9b5c-7d8e9f0a1b2c"
 
@@ -23,7 +25,7 @@ def test_declined_questions_become_a_table_without_their_readers(data_dir: Path)
     assert askbook("gaps", "--json", data_dir=data_dir).json["clusters"] == []
     assert askbook("ask", DRONES[0], data_dir=data_dir).code == 1
     with serving(data_dir) as address:
-        for question in (*DRONES[1:], OFF_TOPIC):
+        for question in (*DRONES[1:], OFF_TOPIC, POINTING):
             assert post(f"{address}/chat/run", question)["should_answer"] is False
         beside = askbook("gaps", "--json", data_dir=data_dir)
         assert beside.code == 0, beside.err

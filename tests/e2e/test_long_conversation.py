@@ -88,6 +88,11 @@ async def test_it_after_a_change_of_the_subject(client: httpx.AsyncClient) -> No
             "single-threaded",
         ),
         (("What are resolution, accuracy and latency?", "What is the second one?"), "to the truth"),
+        (("What are the stop categories?", "What does the second one mean?"), "after standstill"),
+        (
+            ("Which sensors measure distance?", "What is the weak spot of the first one?"),
+            "| Depth camera | distance per pixel | 30 Hz | sunlight, shiny",
+        ),
     ],
 )
 async def test_what_it_means_is_answered(
@@ -162,3 +167,31 @@ async def test_what_the_book_does_not_say_of_it_is_declined(
 async def test_the_row_of_a_table_that_the_second_one_is(client: httpx.AsyncClient) -> None:
     questions = ("What are the stop categories 0, 1 and 2?", "What does the second one do?")
     assert "after standstill" in (await last_of(client, questions))["response"]
+
+
+@pytest.mark.parametrize(
+    ("questions", "word"),
+    [
+        (("What is a ROS 2 node?", "how is it used?"), "node"),
+        (("What is a URDF?", "and why does it matter?"), "URDF"),
+        (("What is action chunking?", "Why is that useful?"), "chunk"),
+    ],
+)
+async def test_who_asks_on_hears_something_else_of_the_same(
+    client: httpx.AsyncClient, questions: tuple[str, str], word: str
+) -> None:
+    first = await chat(client, questions[0], None)
+    second = await chat(client, questions[1], first["session_id"])
+    assert second["should_answer"]
+    assert word in second["response"]
+    heard = {citation["quote"] for citation in first["citations"]}
+    assert not heard & {citation["quote"] for citation in second["citations"]}
+
+
+@pytest.mark.parametrize("question", ["the second one", "Tell me about the first of these."])
+async def test_what_points_at_nothing_is_told(client: httpx.AsyncClient, question: str) -> None:
+    answer = await last_of(client, ("What is an action?", question))
+    assert answer["should_answer"] is False
+    assert answer["citations"] == answer["nearest"] == []
+    assert answer["response"].startswith("It is not clear what “the ")
+    assert "Ask again with its name." in answer["metrics"]["reason"]

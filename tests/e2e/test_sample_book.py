@@ -120,6 +120,33 @@ async def test_who_asks_for_several_things_gets_all_and_who_asks_for_one_gets_on
     assert all(words in line for words, line in zip(wanted, listed, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("What is a VLM?", "A **vision-language model** (VLM) takes images and text"),
+        ("What is an IMU?", "inertial measurement unit (IMU) reports angular velocity"),
+        ("what is an inertial measurement unit", "(IMU) reports angular velocity"),
+        ("What is RT-2?", "The model RT-2, published by Google DeepMind in 2023"),
+        ("what is rt-2", "The model RT-2, published by Google DeepMind in 2023"),
+        (
+            "What is the difference between a topic and a service?",
+            "Topics broadcast; nobody answers.",
+        ),
+        (
+            "What is the difference between accuracy and resolution?",
+            "**Resolution** is the smallest",
+        ),
+        ("What is the difference between accuracy and resolution?", "**Accuracy** is how close"),
+        ("What are the advantages of action chunking?", "The network is called less often"),
+    ],
+)
+async def test_who_asks_what_something_is_hears_where_the_book_introduces_it(
+    client: httpx.AsyncClient, question: str, wanted: str
+) -> None:
+    answer = (await client.post("/chat/run", json={"message": question})).json()
+    assert wanted in answer["response"]
+
+
 async def test_every_number_in_an_answer_has_its_citation(answers: Answered) -> None:
     for row, answer in answers:
         used = {int(n) for n in re.findall(r"\[(\d+)\]", answer["response"])}
@@ -165,6 +192,17 @@ async def test_every_citation_opens_its_lesson_at_its_heading_with_the_quote_mar
         quoted = letters(citation["quote"])
         # Markup of the quote (link targets, fences' titles) is not shown; its words are.
         assert overlap(quoted, marked) >= 0.8, (row["qid"], citation["quote"])
+
+
+async def test_a_search_result_opens_its_lesson_with_the_passage_marked(
+    client: httpx.AsyncClient,
+) -> None:
+    found = (await client.post("/search", json={"text": "What is a topic?", "limit": 3})).json()
+    for result in found["results"]:
+        page = await client.get(result["url"])
+        assert page.status_code == 200, result["url"]
+        assert f"<h1>{result['page_title']}" in page.text or result["page_title"] in page.text
+        assert "<mark" in page.text
 
 
 async def test_answers_cite_the_gold_lesson(answers: Answered) -> None:

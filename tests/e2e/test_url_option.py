@@ -6,6 +6,7 @@ import subprocess
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urljoin
 
 import httpx
 import pytest
@@ -51,6 +52,7 @@ def test_ask_prints_and_exits_as_it_does_alone(address: str) -> None:
     document = askbook("ask", IN_THE_BOOK, "--json", "--url", address).json
     assert document["query"] == IN_THE_BOOK
     assert document["citations"][0]["url"].startswith(address)
+    assert document["sources"][0]["url"] == document["citations"][0]["url"]
     assert document["total_time_ms"] > 0
     # One question begins no conversation.
     assert "session_id" not in document
@@ -62,7 +64,11 @@ def test_search_gives_the_same_document(address: str, ingested: Path, tmp_path: 
     there = askbook(*options, "--url", address)
     assert there.code == 0, there.err
     here = askbook(*options, data_dir=copy_data(ingested, tmp_path / "data"))
-    assert there.json == here.json
+    served, own = there.json, here.json
+    opened = [result.pop("url") for result in served["results"]]
+    assert [urljoin(address, result.pop("url")) for result in own["results"]] == opened
+    assert all(httpx.get(url).status_code == 200 for url in opened)
+    assert served == own
     shown = askbook("search", "emergency stop", "--module", "intro", "--url", address)
     assert shown.out.startswith("1. ")
 

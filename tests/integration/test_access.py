@@ -322,6 +322,12 @@ async def test_a_citation_opens_without_the_key_and_nothing_else_does(server: Se
         url = answer["citations"][0]["url"]
         assert "&ticket=" in url
         assert answer["sources"][0]["url"] == url
+        found = await http.post(
+            "/search", json={"text": QUESTIONS["gardens"], "book_id": "gardens"}
+        )
+        first = found.json()["results"][0]["url"]
+        assert "&ticket=" in first
+        assert (await browser.get(first)).status_code == 200
         assert url.partition("#")[0] in streamed.text
         page = await browser.get(url)
         assert page.status_code == 200

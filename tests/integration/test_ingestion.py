@@ -433,7 +433,10 @@ async def test_unreadable_file_keeps_its_old_content_and_is_retried(
             assert now[1] == old[1]
             audit = await shelf.audit()
             assert audit.found.all() == []
-            assert any("robots/arms.md cannot be read" in note for note in audit.notes)
+            assert audit.unreadable == {"robots/arms.md": "Permission denied"}
+            assert not audit.sound
+            repaired = await shelf.audit(repair=True)
+            assert (repaired.unreadable, repaired.sound) == (audit.unreadable, False)
         ran = await shelf.ingest(folder)
         assert ran.plan.modified == ("robots/arms.md",)
         await check_clean(shelf, folder, place)

@@ -163,6 +163,8 @@ def test_a_database_that_is_no_postgresql_is_refused(
     with pytest.raises(ConfigurationError, match=r"ASKBOOK_DATABASE_URL.*postgresql://") as caught:
         load_settings()
     assert "hidden" not in str(caught.value)
+    assert "/name is needed. Correct these settings" in str(caught.value)
+    assert "Value error" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

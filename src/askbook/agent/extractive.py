@@ -18,6 +18,7 @@ from askbook.agent.response import Citation, cite
 from askbook.agent.scoring import (
     Placed,
     Scored,
+    leads_in,
     place_units,
     points_back,
     rarities,
@@ -43,6 +44,8 @@ FACT_WORDS = 8
 CLOSE, ADDING = 1.0, 10.0
 """How far behind the best unit another may be: near it when more than a fact is asked, further the more of the
 question it alone speaks to."""
+HEARD = 4.0
+"""How far behind a unit that was just quoted another may be and still be quoted instead."""
 SAME = 0.6
 """Share of a unit's telling words from which it repeats another."""
 
@@ -67,18 +70,20 @@ class ExtractiveAnswer:
 
 
 async def answer_extractively(
-    context: RetrievalContext, book: Book, judge: Judge | None, said: str = ""
+    context: RetrievalContext, book: Book, judge: Judge | None, said: str = "", heard: str = ""
 ) -> ExtractiveAnswer | None:
     """The quoted answer, or None when no passage can be quoted.
 
     `said` is what a reader who asks for more has read: the answer goes on from there, or takes up something else.
+    `heard` is what one who asks on has just read: it is quoted again only where it answers clearly best.
     """
     placed = place_units(context)
     if said:
         if more := _continuation(placed, said):
             return _compose(more, book)
         placed = [p for p in placed if _shown(p.unit) not in said] or placed
-    choice = _choose(context, await score_units(context, placed, judge), placed)
+    scored = _unheard(await score_units(context, placed, judge), heard)
+    choice = _choose(context, scored, placed)
     return _compose(choice.quoted, book, choice.cut) if choice.quoted else None
 
 
@@ -88,6 +93,13 @@ class _Choice:
 
     quoted: Sequence[Placed]
     cut: Placed | None = None
+
+
+def _unheard(scored: Sequence[Scored], heard: str) -> Sequence[Scored]:
+    """The units that were not just quoted, if one of them answers about as well as the best."""
+    new = [s for s in scored if _shown(s.placed.unit) not in heard]
+    best = next((s for s in new if s.placed.unit.kind != "code"), None)
+    return scored if best is None or scored[0].score - best.score > HEARD else new
 
 
 def _continuation(placed: Sequence[Placed], said: str) -> list[Placed]:
@@ -136,6 +148,7 @@ def _choose(
         if (
             best.score - other.score <= reach
             and length <= MAX_ANSWER
+            and not leads_in(other.placed.unit)
             and not _repeats(other.placed, chosen)
         ):
             chosen.append(other.placed)
@@ -174,14 +187,14 @@ def _with_company(
     """The best unit and those around it without which it would stand in mid-thought."""
     beside = {p.position: p for p in placed if p.result is best.result}
     before, after = beside.get(best.position - 1), beside.get(best.position + 1)
-    if best.unit.text.rstrip().endswith(":"):
+    if leads_in(best.unit):
         return [best, *_following(best, beside)]
     company = [best]
     if best.unit.kind == "sentence":
         leans = points_back(best.unit) or len(best.unit.text.split()) < SHORT
         if before is not None and leans:
             company += _fitting(best, before)
-        if after is not None and not alone and not after.unit.text.endswith(":"):
+        if after is not None and not alone and not leads_in(after.unit):
             company += _fitting(best, after)
     if _WANTS_CODE.search(question):
         company += _shown_next(best, company, beside)

@@ -1,6 +1,7 @@
 """What a reader gets: an answer whose every sentence names its place, or an honest refusal."""
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote as percent
@@ -12,6 +13,8 @@ from askbook.retrieval.context import sources_footer
 from askbook.retrieval.query import SearchResult
 
 DISPLAY_LENGTH = 500
+READING = "/read/"
+"""Where our own reading page is, for books without a site."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,12 +118,17 @@ class AgentResponse:
         }
 
 
+def linked(book: Book, results: Iterable[SearchResult]) -> tuple[SearchResult, ...]:
+    """Results that open where a citation of the whole passage would."""
+    return tuple(replace(r, link=cite(book, r.chunk, r.rank, 0, len(r.text)).url) for r in results)
+
+
 def cite(book: Book, chunk: DocumentChunk, n: int, start: int, end: int) -> Citation:
     """A citation of `chunk.text[start:end]`, pointing at the book's site or at our own reading page."""
     metadata, section = chunk.metadata, chunk.section_at(start)
     page_url, anchor = metadata.url.partition("#")[0], section.anchor
     if book.base_url is None:
-        page_url = f"/read/{percent(book.book_id)}/{percent(metadata.source_file)}"
+        page_url = f"{READING}{percent(book.book_id)}/{percent(metadata.source_file)}"
         url = f"{page_url}?chunk={chunk.id}&quote={start}-{end}"
     else:
         url = page_url

@@ -1,18 +1,24 @@
 """Scores the units of the retrieved chunks by how well each answers the question: cheap signs first, then the judge."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import log
 
 from askbook.agent.passages import Unit, cut_into_units
+from askbook.retrieval.abbreviations import Name, glosses_in, with_other_names
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.definitions import (
     defines,
+    defines_exactly,
     defines_head,
     head_of,
+    heading_in,
     introduces,
+    is_headed_by,
+    is_headed_by_longer,
+    names_asked_for,
     names_kind,
     term_asked_for,
 )
@@ -38,9 +44,25 @@ WEIGHTS = {
 }
 """What each sign of a good unit counts. Weights fitted on other folders do no better (docs/decisions/0007). A
 definition counts more than the judge can object: asked what something is, the book's own introduction of it answers."""
+HEADED = 0.25
+"""What the first sentence under the very term as a heading counts of a definition: a section may begin with something else."""
+LONGER = 0.5
+"""What the definition of a longer term counts beside one of the very term: the judge may still prefer it."""
+SIDE = 0.4
+"""What saying what one of two compared things is counts, where the other is told too: what speaks of both says more."""
 FULL_LENGTH = 25
 """Words from which a unit is no fuller for being longer."""
 
+_TASKS = re.compile(
+    r"\b(?:exercises?|challenges?|quiz|quizzes|knowledge check|homework|assignments?|practice|problems?)\b",
+    re.I,
+)
+_TASK = re.compile(
+    r"\W*(?:(?:then|next|now|finally|also|first)\s+)?(?:your task|explain|show|prove|derive|describe|discuss|compute|calculate|find|give|write|implement|design|"
+    r"build|verify|state|list|name|compare|argue|sketch|draw|modify|try|extend)\b",
+    re.IGNORECASE,
+)
+"""How the lines of exercises open."""
 _POINTS_BACK = re.compile(
     r"\W*(?:(?:it|its|this|that|these|those|they|them|their|he|she|both|neither|such|"
     r"(?:an?|the)?\s*(?:other|latter|former|same)|otherwise|then|so|therefore|here|there)\b"
@@ -73,13 +95,29 @@ class Scored:
 
 def place_units(context: RetrievalContext) -> list[Placed]:
     """The units of the best results, and of those that introduce what is asked for, in reading order."""
-    asked = term_asked_for(context.query)
+    names = frozenset[Name]().union(*_asked_for(context))
+    glosses = {gloss for text in _read_in(context) for gloss in glosses_in(text)}
     return [
-        Placed(result, position, unit, frozenset(term_set(_spelled_out(unit, result.text))))
+        Placed(
+            result,
+            position,
+            unit,
+            with_other_names(term_set(_spelled_out(unit, result.text)), glosses),
+        )
         for result in context.results
-        if result.rank <= RESULTS_READ or introduces(result.text, result.section, asked)
+        if result.rank <= RESULTS_READ or introduces(result.text, result.section, names)
         for position, unit in enumerate(cut_into_units(result.text))
     ]
+
+
+def _asked_for(context: RetrievalContext) -> list[frozenset[Name]]:
+    """What is to be explained, also as the passages abbreviate it or spell it out."""
+    return names_asked_for(context.query, _read_in(context))
+
+
+def _read_in(context: RetrievalContext) -> list[str]:
+    """The passages with the headings they stand under."""
+    return [result.chunk.embedded_text for result in context.results]
 
 
 async def score_units(
@@ -107,16 +145,27 @@ def _tells(placed: Placed, question: str) -> bool:
     """Whether a unit says more than the question: it is none itself, and brings a word or number of its own."""
     if not question.rstrip().endswith("?"):
         return True
-    if placed.unit.text.rstrip().endswith("?"):
+    if placed.unit.text.rstrip().endswith("?") or _sets_a_task(placed):
         return False
     asked = set(re.findall(r"\d+", question))
     news = placed.terms.difference(content_terms(question))
     return bool(news) or not asked.issuperset(re.findall(r"\d+", placed.unit.text))
 
 
+def _sets_a_task(placed: Placed) -> bool:
+    """Whether a unit gives the reader an exercise instead of telling something."""
+    heading = placed.result.chunk.section_at(placed.unit.start).title
+    return bool(_TASKS.search(heading) and _TASK.match(placed.unit.text))
+
+
 def points_back(unit: Unit) -> bool:
     """Whether a unit opens with a word that only the one before it explains."""
     return bool(_POINTS_BACK.match(unit.text))
+
+
+def leads_in(unit: Unit) -> bool:
+    """Whether a unit only announces what comes after it."""
+    return unit.text.rstrip().endswith(":")
 
 
 def read_with(scored: Placed, placed: Sequence[Placed]) -> str:
@@ -147,23 +196,57 @@ def signs_of(context: RetrievalContext, placed: Sequence[Placed]) -> list[dict[s
     """What can be told of each unit without the judge."""
     rarity = rarities(context.query, placed)
     total = sum(rarity.values()) or 1.0
-    asked, head = term_asked_for(context.query), head_of(context.query)
+    defining = _definitions(context, placed)
     return [
         {
             "terms": sum(rarity[term] for term in p.terms & rarity.keys()) / total,
             "span": _span_share(context, p),
-            "definition": float(
-                defines(p.unit.text, asked)
-                or defines_head(p.unit.text, head)
-                or names_kind(p.unit.text, asked, head)
-            ),
+            "definition": share,
             "length": log(1 + min(FULL_LENGTH, len(p.unit.text.split()))),
             "rank": float(p.result.rank - 1),
-            "lead": float(p.unit.text.rstrip().endswith(":")),
+            "lead": float(leads_in(p.unit)),
             "fragment": float(_is_fragment(p.unit)),
         }
-        for p in placed
+        for p, share in zip(placed, defining, strict=True)
     ]
+
+
+def _definitions(context: RetrievalContext, placed: Sequence[Placed]) -> list[float]:
+    """How far each unit says what the term asked for is; that of the very term goes before that of a longer one."""
+    sides = _asked_for(context)
+    if len(sides) != 1:
+        return _of_sides(sides, placed)
+    [names], term, head = sides, term_asked_for(context.query), head_of(context.query)
+    near = [_near(p.unit.text, names, term, head) for p in placed]
+    exact = [
+        1.0 if defines_exactly(p.unit.text, names) else HEADED * _headed(p, names) for p in placed
+    ]
+    most = max(exact, default=0.0)
+    if most <= 0.0:
+        return [float(is_near) for is_near in near]
+    longer = HEADED if most == HEADED else LONGER
+    return [
+        share if share == 1.0 else share + longer * is_near
+        for share, is_near in zip(exact, near, strict=True)
+    ]
+
+
+def _of_sides(sides: Sequence[Collection[Name]], placed: Sequence[Placed]) -> list[float]:
+    """Of two things that are compared, what says what one is, if that is said of both."""
+    defined = [[defines_exactly(p.unit.text, names) for p in placed] for names in sides]
+    worth = SIDE if all(any(each) for each in defined) else 0.0
+    return [worth * any(of_unit) for of_unit in zip(*defined, strict=True)] or [0.0] * len(placed)
+
+
+def _near(text: str, names: Collection[Name], term: Name, head: Name) -> bool:
+    """Whether a unit defines a longer term, the head of the term, or what sets the term apart."""
+    return defines(text, names) or defines_head(text, head) or names_kind(text, term, head)
+
+
+def _headed(placed: Placed, names: Collection[Name]) -> int:
+    """Whether a unit stands directly under the very term (1), or under a longer one that contains it (-1)."""
+    heading = heading_in(placed.result.text[: placed.unit.start].rstrip().rsplit("\n", 1)[-1])
+    return is_headed_by(heading, names) - is_headed_by_longer(heading, names)
 
 
 def judged_signs(judgement: Judgement) -> dict[str, float]:

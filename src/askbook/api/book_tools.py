@@ -124,7 +124,7 @@ async def search_book(
         Passage(
             title=result.page_title,
             section=result.chunk.metadata.section_title,
-            url=_address(book, result.chunk, caller, base),
+            url=absolute(signed(result.url, caller), base),
             text=result.text,
             relevance=result.relevance,
             chunk_id=result.chunk_id,

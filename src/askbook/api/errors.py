@@ -10,7 +10,8 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
-from askbook.api.identity import READING, path_of, root_from
+from askbook.agent.response import READING
+from askbook.api.identity import path_of, root_from
 from askbook.api.rendering import render_failure
 from askbook.api.schemas import iso_now
 from askbook.errors import AskbookError, Unauthorized

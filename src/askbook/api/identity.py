@@ -10,11 +10,11 @@ from starlette.types import Scope
 from askbook.access import LOCAL_GRANT, Grant, Keys
 from askbook.access.keys import normal_origin
 from askbook.access.tickets import Ticket
+from askbook.agent.response import READING
 from askbook.errors import Forbidden, InvalidInput, Unauthorized
 from askbook.storage.keys import ApiKey
 
 READER = "X-Askbook-Reader"
-READING = "/read/"
 _READER_SHAPE = re.compile(r"[A-Za-z0-9_-]{16,128}")
 _FORWARDING = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 

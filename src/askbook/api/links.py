@@ -8,11 +8,11 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from askbook.access import Grant
 from askbook.access.tickets import issue
 from askbook.agent.events import SentenceVerified, SourcesFound
-from askbook.agent.response import Citation
-from askbook.api.identity import READING
+from askbook.agent.response import READING, Citation
 from askbook.chat import TurnEnded, TurnEvent
 from askbook.conversations import History
 from askbook.retrieval.history import Message
+from askbook.retrieval.query import SearchResult
 
 
 def signed(url: str, caller: Grant) -> str:
@@ -46,10 +46,16 @@ def _signed_event(event: TurnEvent, caller: Grant) -> TurnEvent:
             response=replace(
                 response,
                 citations=signed_citations(response.citations, caller),
+                sources=signed_results(response.sources, caller),
                 nearest=signed_citations(response.nearest, caller),
             ),
         )
     return event
+
+
+def signed_results(results: Iterable[SearchResult], caller: Grant) -> tuple[SearchResult, ...]:
+    """Results that the caller's browser can open."""
+    return tuple(replace(result, link=signed(result.url, caller)) for result in results)
 
 
 def signed_history(history: History, caller: Grant) -> History:

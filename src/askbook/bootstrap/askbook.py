@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from askbook.agent.response import AgentResponse
+from askbook.agent.response import AgentResponse, linked
 from askbook.book import Book, DocumentChunk, IngestionMode
 from askbook.bootstrap.assembly import Assembly
 from askbook.bootstrap.feedback import FeedbackList, list_votes, rate_answer
@@ -17,6 +17,8 @@ from askbook.errors import EmbedderMismatch, NotFound
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.expansion import Passage, surroundings
 from askbook.retrieval.history import Message
+from askbook.retrieval.items import unclear_pointer
+from askbook.retrieval.pointing import only_greets
 from askbook.retrieval.query import SearchMode, SearchQuery, check_question
 from askbook.retrieval.terms import content_terms
 from askbook.storage.feedback import Rating
@@ -74,7 +76,8 @@ class Askbook(Assembly):
         scope = scope or Scope()
         book = await self.searchable(scope.book_id, scope.books)
         query = await query_for(text, scope, book, self.library, self.settings, top_k, mode)
-        return query, await self.searcher.search(query, history)
+        found = await self.searcher.search(query, history)
+        return query, replace(found, results=linked(book, found.results))
 
     async def ask(
         self,
@@ -103,6 +106,7 @@ class Askbook(Assembly):
         scope = scope or Scope()
         # Only a question that says by itself what is asked of the whole book can tell what the book lacks.
         follows = bool(history) and len(content_terms(text)) < 2
+        follows = follows or unclear_pointer(text, history) is not None or only_greets(text)
         complete = scope.is_whole_book and selected_text is None and not follows
         query, book = await self._question(text, scope, top_k)
         turn = self.turns.stream(query, book, history=history, selected_text=selected_text)

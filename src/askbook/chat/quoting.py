@@ -12,10 +12,11 @@ from askbook.retrieval.judging import Judge
 
 
 async def quote(
-    context: RetrievalContext, book: Book, judge: Judge | None, said: str = ""
+    context: RetrievalContext, book: Book, judge: Judge | None, said: str = "", heard: str = ""
 ) -> AsyncGenerator[SourcesFound | SentenceVerified]:
     """What the book says, word for word; nothing of what speaks to an assistant instead of to the reader."""
-    answer = await answer_extractively(context, book, judge if context.was_judged else None, said)
+    judging = judge if context.was_judged else None
+    answer = await answer_extractively(context, book, judging, said, heard)
     if answer is None:
         return
     yield SourcesFound(answer.citations)

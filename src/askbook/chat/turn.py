@@ -153,7 +153,8 @@ class ChatTurns:
                     yield event
         if draft.ended.failed is not None:
             draft.model = MODEL
-            async for event in quote(work.pointed(context), work.book, self._judge, work.said):
+            found = work.pointed(context)
+            async for event in quote(found, work.book, self._judge, work.said, work.heard):
                 if isinstance(event, SentenceVerified):
                     draft.add(event)
                 yield event
@@ -167,9 +168,9 @@ class ChatTurns:
     ) -> TurnEnded:
         """What a reader is told whose question the book does not answer."""
         draft, refusal = Draft(self.model_name), work.book.refusal
-        if marked is not None and not marked.results:
-            response = work.declined(context, metrics, draft, f"{NOT_MARKED_HERE} {refusal}")
-            # What "explain this" comes near to is no help for a text from elsewhere.
+        if self._unasked(work) is not None or (marked is not None and not marked.results):
+            response = work.declined(context, metrics, draft, f"{metrics.reason} {refusal}")
+            # What "explain this" or "the second one" comes near to is no help where it means nothing here.
             return _ended(replace(response, nearest=()), context)
         hint = await self._elsewhere(work)
         if hint is not None:
@@ -191,18 +192,13 @@ class ChatTurns:
         """What the question found, how far to trust it, and where the marked passage stands."""
         context = await self._searcher.search(work.query, work.followed, work.reading)
         metrics = self._assessed(context)
+        if (reason := self._unasked(work)) is not None:
+            return context, _not_answered(metrics, reason), None
         if work.selected_text is None:
             return context, metrics, None
         marked = await find_marked(self._searcher, work.query, work.selected_text)
         if not marked.results:
-            foreign = replace(
-                metrics,
-                confidence=0.0,
-                confidence_level="insufficient",
-                should_answer=False,
-                reason=NOT_MARKED_HERE,
-            )
-            return context, foreign, marked
+            return context, _not_answered(metrics, NOT_MARKED_HERE), marked
         context = await self._about(context, marked, work.query)
         metrics = self._assessed(context)
         if is_about_the_mark(work.query.text):
@@ -215,6 +211,10 @@ class ChatTurns:
                 reason=f"The marked passage is from “{marked.results[0].page_title}”.",
             )
         return context, metrics, marked
+
+    def _unasked(self, work: Work) -> str | None:
+        """Why a message is no question; a model that reads what was said before may know what it means."""
+        return None if self._tutor is not None and work.history else work.unasked
 
     async def assess(self, query: SearchQuery) -> ConfidenceMetrics:
         """How far the book answers a question, without answering it."""
@@ -268,6 +268,17 @@ class ChatTurns:
             results=tuple(replace(r, rank=n) for n, r in enumerate(ordered, 1)),
             judgements=(*judgements, *(j for _, j in kept)),
         )
+
+
+def _not_answered(metrics: ConfidenceMetrics, reason: str) -> ConfidenceMetrics:
+    """The metrics of a question that cannot be answered, whatever was found."""
+    return replace(
+        metrics,
+        confidence=0.0,
+        confidence_level="insufficient",
+        should_answer=False,
+        reason=reason,
+    )
 
 
 def _ended(

@@ -15,10 +15,15 @@ from askbook.retrieval.confidence import ConfidenceMetrics
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.followups import FollowUp, rewritten
 from askbook.retrieval.history import Message
-from askbook.retrieval.pointing import asks_for_more
+from askbook.retrieval.items import unclear_pointer
+from askbook.retrieval.pointing import asks_for_more, only_greets, with_it_named
 from askbook.retrieval.query import MAX_QUESTION, SearchQuery, SearchResult
 
 LONGEST_QUOTE = 900
+GREETED = "Nothing was asked here. Write what you want to know."
+UNCLEAR = (
+    "It is not clear what “{words}” is: nothing said before lists it. Ask again with its name."
+)
 NEAREST = 3
 """Lessons a declined reader is pointed to."""
 
@@ -69,16 +74,37 @@ class Work:
         return rewritten(self.rewriting.text) if self.rewriting.text else None
 
     @property
+    def unasked(self) -> str | None:
+        """Why a message is no question that can be looked for; a mark says itself what it is about."""
+        if self.selected_text is not None:
+            return None
+        if only_greets(self.query.text):
+            return GREETED
+        words = unclear_pointer(self.query.text, self.history)
+        return None if words is None else UNCLEAR.format(words=words)
+
+    @property
     def said(self) -> str:
         """What a reader who asks for more has read already."""
         if not asks_for_more(self.query.text):
             return ""
         return "\n\n".join(m.content for m in self.followed if m.role == "assistant")
 
+    @property
+    def heard(self) -> str:
+        """The answer just given, where a reader asks on about its subject: it need not be said again."""
+        answers = [m.content for m in self.followed if m.role == "assistant"]
+        return answers[-1] if answers and self._named else ""
+
+    @property
+    def _named(self) -> str | None:
+        """The question with its subject in the place of "it", where no model completed it."""
+        return None if self.rewriting.text else with_it_named(self.query.text, self.followed)
+
     def pointed(self, context: RetrievalContext) -> RetrievalContext:
         """For quoting, a question that only points asks for the marked words, or for what was said."""
         if self.selected_text is None:
-            return replace(context, query=context.asked)
+            return replace(context, query=self._named or context.asked)
         if not is_about_the_mark(self.query.text):
             return context
         return replace(context, query=self.selected_text[:MAX_QUESTION])
@@ -152,4 +178,5 @@ def _merged(
         if end - start > LONGEST_QUOTE:
             start, end = mine[0].quote_start, mine[0].quote_end
         citations.append(cite(book, chunks[mine[0].chunk_id].chunk, n, start, end))
-    return tuple(citations), tuple(chunks[citation.chunk_id] for citation in citations)
+    cited = (replace(chunks[citation.chunk_id], link=citation.url) for citation in citations)
+    return tuple(citations), tuple(cited)

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
+from urllib.parse import unquote, urljoin, urlsplit
 
 import typer
 
@@ -12,6 +12,32 @@ from askbook.errors import ServiceUnavailable
 if TYPE_CHECKING:
     from askbook.agent.response import AgentResponse
     from askbook.chat import TurnEvent
+
+PLACES = ("citations", "sources", "nearest")
+"""What of an answer names places that can be opened."""
+
+
+def at_addresses(places: list[dict[str, Any]], address: str) -> list[dict[str, Any]]:
+    """A server's places with addresses to open instead of its paths."""
+    return [
+        place
+        | {name: urljoin(address, place[name]) for name in ("url", "page_url") if name in place}
+        for place in places
+    ]
+
+
+def place_to_open(url: str) -> str:
+    """What a reader at a terminal can open: an address; of our own reading page, which only a server shows, the file
+    and its heading."""
+    parts = urlsplit(url)
+    if parts.netloc:
+        return url
+    from askbook.agent.response import READING
+
+    if not parts.path.startswith(READING):
+        return url
+    file = unquote(parts.path.removeprefix(READING).partition("/")[2])
+    return f"{file}#{unquote(parts.fragment)}" if parts.fragment else file
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +53,11 @@ class ShownAnswer:
     @classmethod
     def served(cls, body: dict[str, Any], question: str, address: str) -> "ShownAnswer":
         """A server's answer under the names an answer has here; its places as addresses to open."""
-        places = [{**place, "url": urljoin(address, place["url"])} for place in body["citations"]]
-        renamed = {"response", "timestamp", "timings", "citations"}
+        renamed = {"response", "timestamp", "timings", *PLACES}
         return cls(
             {
                 "answer": body["response"],
-                "citations": places,
+                **{name: at_addresses(body[name], address) for name in PLACES},
                 "query": question,
                 **{name: value for name, value in body.items() if name not in renamed},
                 **body["timings"],
@@ -123,4 +148,4 @@ def show_places(answer: ShownAnswer, *, quotes: bool = False) -> None:
         typer.secho(f"[{citation['n']}] {title}", bold=True)
         if quotes:
             typer.echo("    “" + citation["quote"].replace("\n", "\n    ") + "”")
-        typer.secho(f"    {citation['url']}", dim=True)
+        typer.secho(f"    {place_to_open(citation['url'])}", dim=True)

@@ -27,7 +27,10 @@ def audit(
     as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> int:
-    """Compare files, database and index by ids, payloads and vectors; exit 5 when they differ."""
+    """Compare files, database and index by ids, payloads and vectors.
+
+    Exit 5 when they differ, or when a file cannot be read.
+    """
     audits = run(_audit(settings_for(data_dir), book, repair))
     if as_json:
         print_json(_to_json(audits))
@@ -53,6 +56,11 @@ def _to_json(audits: "list[Audit]") -> dict[str, Any]:
             for kind in KINDS
         },
         "repaired": [d.to_json() for each in audits for d in each.repaired],
+        "unreadable": [
+            {"book_id": each.book_id, "source_file": path, "reason": reason}
+            for each in audits
+            for path, reason in each.unreadable.items()
+        ],
         "sound": all(each.sound for each in audits),
         "books": [
             {
@@ -76,14 +84,17 @@ def _show(audit: "Audit") -> None:
         for kind in KINDS
         for each in getattr(audit.found, kind)
     ]
-    for line in lines[:SHOWN]:
+    unread = [f"{'unreadable':13} {'file':9} {p} – ({r})" for p, r in audit.unreadable.items()]
+    for line in [*unread, *lines][:SHOWN]:
         typer.echo(line)
-    if len(lines) > SHOWN:
-        typer.echo(f"… and {len(lines) - SHOWN} more (see --json).")
+    if len(unread) + len(lines) > SHOWN:
+        typer.echo(f"… and {len(unread) + len(lines) - SHOWN} more (see --json).")
     measure = "files, database and index" if audit.files_compared else "database and index"
     checked = f"{audit.book_id}: {audit.lessons} lessons, {audit.chunks} chunks"
+    if unread:
+        checked += f"; files that cannot be read: {len(unread)} (mend them and ingest again)"
     if not lines:
-        typer.echo(f"{checked}; {measure} agree.")
+        typer.echo(f"{checked}; {'as far as read, ' if unread else ''}{measure} agree.")
     elif audit.repaired:
         typer.echo(f"{checked}; {len(lines)} differences, {len(audit.repaired)} repaired.")
     else:

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -87,7 +88,8 @@ def lesson(
             }
         )
     else:
-        typer.secho(f"{found.page_title}  {found.url}", bold=True)
+        place = found.url if urlsplit(found.url).netloc else found.source_file
+        typer.secho(f"{found.page_title}  {place}", bold=True)
         typer.echo("\n\n".join(chunk.text for chunk in chunks))
     return 0
 

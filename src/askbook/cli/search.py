@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from askbook.cli import scope
+from askbook.cli.answers import place_to_open
 from askbook.cli.output import AsJson, DataDir, print_json, run
 from askbook.cli.server import Server, Url, reach
 
@@ -84,7 +85,7 @@ def _show(result: dict[str, Any]) -> None:
     snippet = " ".join(result["text"].split())
     typer.secho(f"{result['rank']}. {result['breadcrumb']}", bold=True)
     typer.echo(f"   {snippet[:SNIPPET]}{'…' if len(snippet) > SNIPPET else ''}")
-    typer.secho(f"   {result['url']}  (score {result['score']:.2f})", dim=True)
+    typer.secho(f"   {place_to_open(result['url'])}  (score {result['score']:.2f})", dim=True)
     if (explained := result.get("explain")) is not None:
         judged = "–" if explained["judged"] is None else f"{explained['judged']:.2f}"
         typer.secho(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from askbook.cli.answers import Sentence, ShownAnswer
+from askbook.cli.answers import Sentence, ShownAnswer, at_addresses
 from askbook.cli.output import begin_loading_models, settings_for
 from askbook.errors import AskbookError, InvalidInput, NotFound, ServiceUnavailable
 
@@ -75,7 +75,8 @@ class Server:
         body = {"text": text, "mode": mode, "explain": explain, **filters}
         if top_k is not None:
             body["limit"] = top_k
-        return (await self._request("POST", "/search", body)).json()
+        found = (await self._request("POST", "/search", body)).json()
+        return {**found, "results": at_addresses(found["results"], self._address)}
 
     async def ask(
         self,

@@ -97,7 +97,8 @@ def _mistakes(kind: type[Section], error: ValidationError) -> list[str]:
         shown = name if info is None else _env_name(name, info)
         secret = info is not None and SecretStr in (info.annotation, *get_args(info.annotation))
         value = "********" if secret else masked_address(repr(item.get("input")))
-        lines.append(f"{shown} = {value}: {item['msg']}")
+        wrong = item["msg"].removeprefix("Value error, ").rstrip(".")
+        lines.append(f"{shown} = {value}: {wrong}.")
     return lines
 
 

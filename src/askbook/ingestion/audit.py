@@ -1,7 +1,7 @@
 """Proves that a book's files, database and index agree, chunk by chunk, and repairs them where they do not.
 
 The clean build is what reading and splitting the files gives now. It is compared batch by batch, so that
-memory does not grow with the book. Of lessons that cannot be read, the database is the measure.
+memory does not grow with the book. Of lessons that cannot be read, the database is the measure, and they are told.
 """
 
 import asyncio
@@ -52,13 +52,15 @@ class Audit:
     lessons: int = 0
     chunks: int = 0
     found: Differences = field(default_factory=Differences)
+    unreadable: dict[str, str] = field(default_factory=dict[str, str])
+    """Files that could not be read, and why: no repair brings them into the book."""
     repaired: list[Difference] = field(default_factory=list[Difference])
     notes: list[str] = field(default_factory=list[str])
 
     @property
     def sound(self) -> bool:
-        """Nothing differs, or nothing does any more."""
-        return len(self.repaired) == len(self.found.all())
+        """Every file could be read, and nothing differs, or nothing does any more."""
+        return not self.unreadable and len(self.repaired) == len(self.found.all())
 
 
 class Auditor:
@@ -96,6 +98,7 @@ class Auditor:
             remaining = set(after.audit.found.all())
             audit.repaired = [each for each in found if each not in remaining]
             audit.notes = after.audit.notes
+            audit.unreadable = after.audit.unreadable
         return audit
 
     async def _compare(self, shelved: ShelvedBook, *, every_vector: bool) -> "_Comparison":
@@ -161,10 +164,7 @@ class _Comparison:
         self.shelved_files = frozenset(lessons)
         unread = set(lessons)
         async for batch in self._clean_build(lessons):
-            for path, reason in batch.failed.items():
-                self.audit.notes.append(
-                    f"{path} cannot be read ({reason}); the database was taken as its measure."
-                )
+            self.audit.unreadable.update(batch.failed)
             for path in batch.removed:
                 self._note("orphaned", "database", path, None, "lesson")
             unread.difference_update(batch.removed)

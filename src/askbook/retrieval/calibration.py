@@ -15,7 +15,7 @@ from pathlib import Path
 
 from askbook.retrieval.anchors import Anchors
 from askbook.retrieval.context import RetrievalContext
-from askbook.retrieval.definitions import introduces, term_asked_for
+from askbook.retrieval.definitions import introduces, names_asked_for
 from askbook.retrieval.query import SearchResult
 from askbook.retrieval.terms import content_terms, held
 
@@ -106,9 +106,13 @@ def _agreement(context: RetrievalContext) -> float:
 
 
 def _introduced(context: RetrievalContext) -> float:
-    """Whether the question asks what something is, and a result is where the book says it."""
-    term = term_asked_for(context.asked)
-    return float(any(introduces(result.text, result.section, term) for result in context.results))
+    """Whether the question asks what something is, and a result is where the book says it; of a comparison, both."""
+    asked = names_asked_for(context.asked, [r.chunk.embedded_text for r in context.results])
+    introduced = (
+        any(introduces(result.text, result.section, names) for result in context.results)
+        for names in asked
+    )
+    return float(bool(asked) and all(introduced))
 
 
 _FEATURES: dict[str, Callable[[RetrievalContext], float]] = {

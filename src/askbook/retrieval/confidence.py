@@ -124,6 +124,6 @@ def _reason(context: RetrievalContext, level: ConfidenceLevel) -> str:
 def _missing(context: RetrievalContext) -> str:
     """The question's own words that no retrieved passage contains."""
     present = {term for result in context.results for term in term_set(result.text)}
-    words = [w.strip(".,?!;:()\"'`") for w in context.query.split()]
+    words = [w.strip(".,?!;:()\"'`") for w in context.asked.split()]
     absent = [w for w in words if (terms := content_terms(w)) and not present & set(terms)]
     return ", ".join(f"“{word}”" for word in dict.fromkeys(absent[:3]))

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from askbook.retrieval.history import Message
+from askbook.retrieval.items import points_at_an_item, with_item_named
 from askbook.retrieval.pointing import (
     FEW_TERMS,
     QUESTIONS,
     WORDS,
+    asks_of_its_own,
     new_words,
     read_as,
     says_something,
@@ -44,12 +46,21 @@ def rewritten(text: str) -> FollowUp:
 def follow_up(question: str, history: Sequence[Message]) -> FollowUp | None:
     """The question with words of earlier ones; none when they add nothing."""
     if (read := read_as(question, history)) is not None:
-        return FollowUp(read, STANDS_FOR, with_it_named(question, history) or read)
+        return FollowUp(read, STANDS_FOR, _asked(question, read, history))
     carried = carried_words(question, history)
     if not carried:
         return None
     weight = COMPLETE if is_elliptical(question) else 1.0
     return FollowUp(f"{question} {' '.join(carried)}", weight)
+
+
+def _asked(question: str, read: str, history: Sequence[Message]) -> str:
+    """What is to be found: what the question says of its subject, or, where that is nothing, the subject."""
+    if points_at_an_item(question):
+        return with_item_named(question, history) or read
+    if asks_of_its_own(question):
+        return with_it_named(question, history) or read
+    return read.removesuffix(question).strip() if content_terms(question) else read
 
 
 def carried_words(question: str, history: Sequence[Message]) -> list[str]:

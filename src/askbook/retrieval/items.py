@@ -1,7 +1,7 @@
 """Questions that point at one of several things just named: "the second one", "the latter", "both of them". Pure.
 
 The item is put in the place of the words that point at it. Nothing is guessed: without a clear enumeration, or
-beyond its end, the question stays as it is.
+beyond its end, the question stays as it is, and where it says nothing else the reader is told what is missing.
 """
 
 import re
@@ -23,20 +23,52 @@ _POINTER = re.compile(
     rf"|\bthe (?P<other>other){_ONE}",
     re.IGNORECASE,
 )
+_AMONG = re.compile(r"\b(?:which|what|whose)\s+([\w-]+)", re.IGNORECASE)
 LEANING = re.compile(r"\b(?:it|its|they|them|their|that|this|those|these|one)\b", re.IGNORECASE)
 """Words that may stand for something said before."""
 
 
 def with_item_named(question: str, history: Sequence[Message]) -> str | None:
     """The question with the item it points at; none when it points at none, or it is not clear at which."""
+    found = _found(question, history)
+    return None if found is None else found[0]
+
+
+def with_item_and_list(question: str, history: Sequence[Message]) -> str | None:
+    """The same behind the question whose answer listed the item: the row of a table says little alone."""
+    found = _found(question, history)
+    if found is None:
+        return None
+    read, item, asked = found
+    return read if item in enumerated(asked) else f"{asked} {read}"
+
+
+def _found(question: str, history: Sequence[Message]) -> tuple[str, str, str] | None:
+    """The question with its item, the item, and the question after which it was named."""
     pointer = _POINTER.search(question)
     if pointer is None:
         return None
     spoken = exchanges([m for m in history if m.role in ("user", "assistant")])[-EXCHANGES:]
     for items, number in _enumerations(spoken, through_others=bool(pointer["other"])):
         if item := _meant(pointer, items, spoken[: number + 1], spoken[number + 1 :]):
-            return question[: pointer.start()] + item + question[pointer.end() :]
+            read = question[: pointer.start()] + item + question[pointer.end() :]
+            return read, item, _said(spoken[number], "user")
     return None
+
+
+def unclear_pointer(question: str, history: Sequence[Message]) -> str | None:
+    """The words that point at an item which nothing said before names, where the question says hardly anything else.
+
+    "Which robot was the first one?" says itself among what is chosen, and "the first one built in Rome" which is meant.
+    """
+    pointer = _POINTER.search(question)
+    if pointer is None or with_item_named(question, history) is not None:
+        return None
+    among = _AMONG.search(question)
+    others = content_terms(f"{question[: pointer.start()]} {question[pointer.end() :]}")
+    if len(others) > 1 or (among is not None and content_terms(among[1])):
+        return None
+    return pointer[0]
 
 
 def points_at_an_item(question: str) -> bool:

@@ -8,7 +8,12 @@ import re
 from collections.abc import Sequence
 
 from askbook.retrieval.history import Message
-from askbook.retrieval.items import LEANING, points_at_an_item, with_item_named
+from askbook.retrieval.items import (
+    LEANING,
+    points_at_an_item,
+    with_item_and_list,
+    with_item_named,
+)
 from askbook.retrieval.terms import content_terms, content_words, stem
 
 LONGEST_SUBJECT = 300
@@ -20,7 +25,9 @@ NAMED = 6
 QUESTIONS = 3
 FEW_TERMS = 2
 """A question with at most so many terms of its own says too little to be found by itself."""
-_REQUEST = re.compile(r"\b(?:more|why|how|what|else|explain|go on|continue)\b", re.IGNORECASE)
+_REQUEST = re.compile(
+    r"\b(?:more|why|how|what|when|where|who|which|else|explain|go on|continue)\b", re.IGNORECASE
+)
 """A reader who says only "no" or "yes" answers and asks nothing."""
 _MORE = re.compile(
     r"\b(?:more (?:about|on|details?|information)|(?:tell|say|know|show|read|hear|learn)\b.{0,30}\bmore|anything else"
@@ -30,51 +37,62 @@ _MORE = re.compile(
 _NAME = re.compile(r"[^\w\s?.!,;:'’…-]")
 """C++ and the like are too short for terms, and yet a subject."""
 _IT = re.compile(
-    r"\b(?:it|its|they|them|their)\b|(?<=\bwhich )one\b(?! of\b)"
+    r"\b(?:it|its|they|them|their)\b|(?<=\bwhich )one\b(?! of\b)|(?<!\bthe )(?<!\bno )\bone\b(?=\W*$)"
     r"|\b(?:this|that|these|those)\b(?=\s*(?:[?.!,;]|$|(?:is|are|was|were|do|does|did|can|could|should|would|will|has"
     r"|have|had|may|might|must|mean|means|work|works|happen|happens|be|too|so|as|if|when|while|for|in|on|to|and|or"
-    r"|with|by|at|from)\b))",
+    r"|with|by|at|from)\b))|(?<=\bwhy is )(?:this|that)\b(?=\s\w+\W*$)",
     re.IGNORECASE,
 )
 """Words that stand for a thing; not "this" in "this node", nor "that" in "the node that reads"."""
 _EMPTY_IT = re.compile(
     r"\b(?:is|was|would|isn't|wouldn't) it (?:be )?(?:\w+ ){1,2}(?:to|that|if|whether)\b"
     r"|\bit(?:'s| is| was) (?:\w+ ){1,2}(?:to|that|if|whether)\b"
-    r"|\b(?:does|would|will) it (?:take|make sense|matter|help)\b",
+    r"|\b(?:does|would|will) it (?:take|make sense|matter|help)\b(?=.*\b(?:to|that|if|whether|when|which|how)\b)",
     re.IGNORECASE,
 )
-"""An "it" that stands for nothing: "Is it possible to …", "How long does it take to …"."""
+"""An "it" that stands for nothing: "Is it possible to …", "How long does it take to …"; not "Why does it matter?"."""
 _ASKS_WHAT = re.compile(
     r"\W*(?:(?:and|so|but|then|ok|okay|now)\W+)*(?:(?:what|who)(?:'s| is| are| was| were)|define|explain|describe)\s+"
     r"(?!(?:the|its|their|my|your|our|about|for|with|in|if)\b)",
     re.IGNORECASE,
 )
 """Asks what a thing is, by its name; "the limit" and "its limit" would be of something said before."""
+_GENERIC = frozenset("matter important useful good need necessary help point purpos".split())
+"""Terms of questions that any subject may be asked."""
 _COURTESY = frozenset(
     """yes yeah yep no nope ok okay sure thanks thank hello hi hey sorry great good nice cool fine right correct exactly
-    morning afternoon evening understand see know""".split()
+    morning afternoon evening bye goodbye understand see know""".split()
 )
 """Words by which a reader answers, greets or thanks, and asks nothing."""
+_GREETING = frozenset("thanks thank hello hi hey morning afternoon evening bye goodbye".split())
 
 
 def read_as(question: str, history: Sequence[Message]) -> str | None:
     """The question that one which points stands for; none for a question with a subject of its own."""
     if points_at_an_item(question):
-        return with_item_named(question, history)
-    if not (_leading_it(question) if content_terms(question) else _only_requests(question)):
+        return with_item_and_list(question, history)
+    if not (_leading_it(question) if asks_of_its_own(question) else _only_requests(question)):
         return None
     subject = " ".join(_led_to(history))
     return f"{subject} {question}" if 0 < len(subject) <= LONGEST_SUBJECT else None
 
 
 def with_it_named(question: str, history: Sequence[Message]) -> str | None:
-    """The question with its subject's words in the place of "it"; none for one without."""
-    found = _leading_it(question)
-    subject = _led_to(history)[:1]
-    words = " ".join(new_words(question, subject)[:NAMED])
-    if found is None or not words or not content_terms(question):
+    """The question with its subject's words in the place of "it", or behind a bare "why?"; none where neither is."""
+    if points_at_an_item(question) or asks_for_more(question):
         return None
+    found = _leading_it(question)
+    words = " ".join(new_words(question, _led_to(history)[:1])[:NAMED])
+    if not words or (found is None and (content_terms(question) or not _only_requests(question))):
+        return None
+    if found is None:
+        return f"{question.rstrip(' ?.!')} {words}?"
     return f"{question[: found.start()]}{words}{question[found.end() :]}"
+
+
+def asks_of_its_own(question: str) -> bool:
+    """Whether a question says what it wants to know of its subject; "why does it matter?" only asks to go on."""
+    return any(term not in _GENERIC for term in content_terms(question))
 
 
 def leans_on_what_was_said(question: str) -> bool:
@@ -87,6 +105,12 @@ def leans_on_what_was_said(question: str) -> bool:
 def asks_for_more(question: str) -> bool:
     """Whether a reader wants to go on from what was said, not to hear it again."""
     return len(content_terms(question)) <= FEW_TERMS and bool(_MORE.search(question))
+
+
+def only_greets(text: str) -> bool:
+    """Whether a message greets or thanks, and asks nothing; "yes" may answer something."""
+    words = {word.lower() for word in content_words(text)}
+    return bool(words & _GREETING) and words <= _COURTESY
 
 
 def says_something(text: str) -> bool:

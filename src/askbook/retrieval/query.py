@@ -110,6 +110,8 @@ class SearchResult:
     relevance: float
     fused: float
     explanation: Explanation
+    link: str | None = None
+    """Where it can be opened, once that is known: on the book's site, or on our own reading page."""
 
     @property
     def chunk_id(self) -> str:
@@ -121,7 +123,7 @@ class SearchResult:
 
     @property
     def url(self) -> str:
-        return self.chunk.metadata.url
+        return self.link or self.chunk.metadata.url
 
     @property
     def page_title(self) -> str:
@@ -147,7 +149,7 @@ class SearchResult:
             "page_title": m.page_title,
             "section_title": m.section_title,
             "breadcrumb": m.breadcrumb,
-            "url": m.url,
+            "url": self.url,
             "source_file": m.source_file,
             "module": m.module,
             "chapter": m.chapter,

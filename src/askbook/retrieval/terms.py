@@ -17,6 +17,10 @@ _STOP = frozenset(
     will with would you your yours describe define happen happens work works kind type""".split()
 )
 
+_CONTRACTED = _STOP | frozenset(
+    "don isn aren wasn weren doesn didn won couldn shouldn wouldn hasn haven hadn mustn let".split()
+)
+
 
 def content_terms(text: str) -> list[str]:
     """Distinct stems of the meaningful words, in order of appearance."""
@@ -25,7 +29,7 @@ def content_terms(text: str) -> list[str]:
 
 def term_set(text: str) -> set[str]:
     """The stems of the meaningful words, for looking up whether a long text holds some."""
-    return {stem(word) for word in set(_WORD.findall(text.lower())) - _STOP if len(word) > 1}
+    return {stem(word) for word in set(_WORD.findall(text.lower())) if not _is_empty(word)}
 
 
 def held(terms: Collection[str], text: str) -> set[str]:
@@ -41,7 +45,7 @@ def _stands_in(term: str, text: str) -> bool:
     at = text.find(beginning)
     while at >= 0:
         word = _WHOLE_WORD.match(text, at)
-        if word and stem(word[0]) == term and len(word[0]) > 1 and word[0] not in _STOP:
+        if word and stem(word[0]) == term and not _is_empty(word[0]):
             return True
         at = text.find(beginning, at + 1)
     return False
@@ -50,7 +54,12 @@ def _stands_in(term: str, text: str) -> bool:
 def content_words(text: str) -> list[str]:
     """The meaningful words as they were written, in order of appearance."""
     words = (match.group() for match in _WORD.finditer(text))
-    return [word for word in words if word.lower() not in _STOP and len(word) > 1]
+    return [word for word in words if not _is_empty(word.lower())]
+
+
+def _is_empty(word: str) -> bool:
+    """Whether a word says little by itself; "what's" and "don't" say no more than what they begin with."""
+    return len(word) < 2 or word in _STOP or ("'" in word and word.partition("'")[0] in _CONTRACTED)
 
 
 @lru_cache(maxsize=20_000)

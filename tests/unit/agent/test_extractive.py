@@ -90,6 +90,18 @@ async def test_a_sentence_that_announces_a_list_brings_it_along(judge: BuiltinJu
     assert "run `colcon build`" in answer.text
 
 
+async def test_a_sentence_that_announces_something_is_not_added_without_it() -> None:
+    lead = "To estimate the state with a Kalman filter, do this:"
+    texts = [
+        "### Kalman Filter\n\nAn optimal linear estimate of the state.",
+        f"{lead}\n\n```python\nrun()\n```",
+    ]
+    found = context("What is a Kalman filter?", texts)
+    answer = check(await answer_extractively(found, BOOK, None), found)
+    assert "An optimal linear estimate" in answer.text
+    assert lead not in answer.text
+
+
 async def test_a_row_comes_with_the_head_of_its_table(judge: BuiltinJudge) -> None:
     found = context("What does stop category 1 mean?", [TABLE])
     answer = check(await answer_extractively(found, BOOK, judge), found)
@@ -314,6 +326,28 @@ async def test_who_asks_for_more_does_not_hear_the_same_again(judge: BuiltinJudg
     everything = " ".join(f"{unit.text} [1]" for unit in cut_into_units(URDF))
     again = check(await answer_extractively(found, BOOK, judge, everything), found)
     assert again.text == first.text
+
+
+LIDAR = (
+    "A lidar is a sensor that measures distance with light. Dust on its window shortens its reach. "
+    "Lidars are used on cars to see obstacles at night."
+)
+
+
+async def test_who_asks_on_does_not_hear_the_same_again(judge: BuiltinJudge) -> None:
+    heard = "A lidar is a sensor that measures distance with light. [1]"
+    asked = context("how is lidar used?", [LIDAR])
+    answer = check(await answer_extractively(asked, BOOK, judge, heard=heard), asked)
+    assert "used on cars" in answer.text
+    assert "measures distance" not in answer.text
+
+
+async def test_what_answers_clearly_best_is_said_again(judge: BuiltinJudge) -> None:
+    heard = "Dust on the window shortens the reach of a lidar. [1]"
+    text = "Dust on the window shortens the reach of a lidar. Tea is drunk hot. Paint dries slowly."
+    asked = context("What shortens the reach of a lidar?", [text])
+    answer = check(await answer_extractively(asked, BOOK, judge, heard=heard), asked)
+    assert "Dust on the window" in answer.text
 
 
 async def test_a_question_for_a_command_brings_the_code_beside_its_sentence(

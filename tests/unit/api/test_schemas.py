@@ -2,6 +2,7 @@
 
 import re
 import uuid
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -136,10 +137,10 @@ def test_a_search_request_carries_every_filter() -> None:
 
 
 def test_a_source_shows_at_most_500_characters() -> None:
-    source = Source.of(make_result("word " * 200, score=0.9), "/read/x")
+    source = Source.of(replace(make_result("word " * 200, score=0.9), link="/read/x"))
     assert len(source.chunk_text) == 500
     assert (source.url, source.similarity_score) == ("/read/x", 0.9)
-    assert Source.of(make_result(), "/read/x").chunk_text == make_result().text
+    assert Source.of(make_result()).chunk_text == make_result().text
 
 
 def test_timestamps_are_iso_8601_with_milliseconds() -> None:

@@ -1,11 +1,14 @@
 """One exchange: its states, and how it ends."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, cast, get_args
 
 import pytest
 
+from askbook.agent.events import AnswerEnded, AnswerEvent
+from askbook.agent.prompting import Asked
+from askbook.agent.rewriting import Rewriting
 from askbook.book import Book
 from askbook.chat import ChatTurns, Turn, TurnState
 from askbook.config import ConfidenceSettings
@@ -92,10 +95,29 @@ class Counting:
     async def close(self) -> None: ...
 
 
-def turns(found: RetrievalContext | Exception, probability: float, judge: Any = None) -> ChatTurns:
+class Away:
+    """A model that cannot be reached: what it would have said is quoted instead."""
+
+    model_name = "away"
+
+    async def complete(self, question: str, history: Sequence[Message]) -> Rewriting:
+        return Rewriting()
+
+    async def answer(self, asked: Asked) -> AsyncGenerator[AnswerEvent]:
+        yield AnswerEnded(failed="The model is away.")
+
+    async def close(self) -> None: ...
+
+
+def turns(
+    found: RetrievalContext | Exception,
+    probability: float,
+    judge: Any = None,
+    tutor: Away | None = None,
+) -> ChatTurns:
     calibration = Calibration(fingerprint=None, features=(), weights=(), intercept=0.0, prior=0.5)
     settings = ConfidenceSettings(answerable_prior=probability)  # pyright: ignore[reportCallIssue]  # by field name
-    return ChatTurns(cast(Any, Found(found)), judge, settings, lambda _: calibration)
+    return ChatTurns(cast(Any, Found(found)), judge, settings, lambda _: calibration, tutor)
 
 
 async def test_a_confident_turn_is_completed() -> None:
@@ -133,6 +155,26 @@ async def test_chunks_without_a_quotable_passage_are_no_answer() -> None:
     assert (response.answer, response.should_answer) == (BOOK.refusal, False)
     assert response.confidence_level == "insufficient"
     assert response.citations == ()
+
+
+async def test_words_that_point_at_nothing_are_told_unless_a_model_may_know() -> None:
+    pointing = SearchQuery(text="Tell me about the second one.", book_id="robots")
+    history = (
+        Message(role="user", content="How do nodes talk?"),
+        Message(role="assistant", content="In many ways. [1]"),
+    )
+    found = make_context((0.9,), query=pointing.text)
+    response = await turns(found, 0.9).answer(pointing, BOOK, history=history)
+    assert (response.state, response.should_answer) == ("no_results", False)
+    assert response.answer.startswith("It is not clear what “the second one” is")
+    assert response.answer.endswith(BOOK.refusal)
+    assert (response.confidence, response.nearest) == (0.0, ())
+    with_model = turns(found, 0.9, tutor=Away())
+    assert (await with_model.answer(pointing, BOOK, history=history)).should_answer is True
+    thanks = SearchQuery(text="ok, thanks", book_id="robots")
+    assert (await turns(found, 0.9).answer(thanks, BOOK)).answer.startswith("Nothing was asked")
+    # Without anything said before there is nothing a model could know.
+    assert (await with_model.answer(pointing, BOOK)).should_answer is False
 
 
 async def test_a_failure_reaches_the_caller() -> None:

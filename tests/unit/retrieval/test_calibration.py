@@ -91,6 +91,11 @@ def test_the_best_cosine_is_that_of_the_whole_search() -> None:
         ("What is a watchdog?", "Timers and watchdogs help here.", 0.0),
         ("define watchdog", "Timers help. A watchdog is a timer that stops the motor.", 1.0),
         ("What are nodes and topics?", "Nothing else than the heading says it.", 1.0),
+        ("What is a VLM?", "A vision-language model (VLM) takes images and text.", 1.0),
+        ("What is the difference between a VLM and a VLA?", "A **VLM** sees. A **VLA** acts.", 1.0),
+        ("What is the difference between a VLM and a VLA?", "A **VLM** sees. A robot acts.", 0.0),
+        ("What does GPU stand for?", "A GPU is a processor for pictures.", 0.0),
+        ("what is rt-2", "The model RT-2, published in 2023, writes actions as text.", 1.0),
         ("Why does the watchdog bark?", "A **watchdog** prevents this.", 0.0),
     ],
 )

@@ -69,6 +69,35 @@ def test_a_question_that_says_enough_looks_less_far_back() -> None:
     assert carried_words("Which graphics card fits?", history) == ["motors", "gears"]
 
 
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("Why does it drift?", "Why does odometry drift?"),
+        ("How does it work?", "What is odometry? How does it work?"),
+        ("And why does it matter?", "What is odometry?"),
+    ],
+)
+def test_what_any_subject_may_be_asked_is_looked_for_as_the_subject(
+    question: str, asked: str
+) -> None:
+    followed = follow_up(question, [Message(role="user", content="What is odometry?")])
+    assert followed is not None
+    assert followed.text == f"What is odometry? {question}"
+    assert followed.asked == asked
+
+
+def test_an_item_is_looked_for_with_the_question_that_listed_it() -> None:
+    table = "| Category | Power |\n|---|---|\n| 0 | removed [1] |\n| 1 | stays [1] |"
+    history = [
+        Message(role="user", content="What are the stop categories?"),
+        Message(role="assistant", content=table),
+    ]
+    followed = follow_up("What does the second one mean?", history)
+    assert followed is not None
+    assert followed.asked == "What does Category 1 mean?"
+    assert followed.text == "What are the stop categories? What does Category 1 mean?"
+
+
 def test_a_reader_who_says_only_yes_asked_nothing() -> None:
     history = said("penguins", "gears", "Yes.", "motors", "No, not that one.")
     assert carried_words("Why?", history) == ["motors", "gears", "penguins"]

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from askbook.retrieval.history import Message
-from askbook.retrieval.items import with_item_named
+from askbook.retrieval.items import unclear_pointer, with_item_named
 
 
 def said(*messages: str) -> list[Message]:
@@ -108,6 +108,39 @@ def test_a_sentence_of_the_answer_names_the_items_where_nothing_else_does() -> N
 )
 def test_other_questions_stay_as_they_are(question: str) -> None:
     assert with_item_named(question, CATEGORIES) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("the second one", "the second one"),
+        ("Tell me about the first of these.", "the first of these"),
+        ("How fast is the latter?", "the latter"),
+        ("And both of them?", "both of them"),
+    ],
+)
+def test_words_that_point_at_nothing_are_told(question: str, words: str) -> None:
+    nothing = said("What is an action?", "Under the surface it is no new mechanism. [1]")
+    assert unclear_pointer(question, nothing) == words
+    assert unclear_pointer(question, []) == words
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is an action?",
+        "Which robot was the first one?",
+        "Which robots were sold, and when was the first one built?",
+        "When was the first one sold in Japan?",
+    ],
+)
+def test_a_question_that_says_what_it_means_is_clear(question: str) -> None:
+    assert unclear_pointer(question, []) is None
+
+
+def test_what_was_listed_is_clear_as_far_as_it_goes() -> None:
+    assert unclear_pointer("And the third one?", CATEGORIES) is None
+    assert unclear_pointer("And the fifth one?", CATEGORIES) == "the fifth one"
 
 
 def test_a_long_chain_of_pointers_takes_no_time() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from askbook.retrieval.history import Message
-from askbook.retrieval.pointing import asks_for_more, read_as, with_it_named
+from askbook.retrieval.pointing import asks_for_more, only_greets, read_as, with_it_named
 
 LIST = (
     "There are two: [1]\n\n- **Topics.** A stream of values. [1]\n- Services answer a question. [2]"
@@ -35,6 +35,13 @@ def test_a_last_question_that_leans_on_another_brings_it_along() -> None:
         ("What is its limit?", "What is watchdog limit?"),
         ("Which one is faster?", "Which watchdog is faster?"),
         ("Can that be raised?", "Can watchdog be raised?"),
+        ("How does it work?", "How does watchdog work?"),
+        ("how is it used?", "how is watchdog used?"),
+        ("When should I use it?", "When should I use watchdog?"),
+        ("and why does it matter?", "and why does watchdog matter?"),
+        ("Why is that useful?", "Why is watchdog useful?"),
+        ("Why?", "Why watchdog?"),
+        ("How do I write one?", "How do I write watchdog?"),
     ],
 )
 def test_it_is_what_the_last_question_with_a_subject_was_about(question: str, asked: str) -> None:
@@ -63,6 +70,8 @@ def test_it_after_a_pointer_is_what_the_pointer_meant() -> None:
         "Is this sensor a lidar?",
         "Is it possible to run Gazebo on a server?",
         "How long does it take to flash a Jetson?",
+        "Does it matter which Jetson I take?",
+        "Why is that node slow?",
         "Which node reads the lidar that publishes scans?",
     ],
 )
@@ -71,14 +80,37 @@ def test_an_it_inside_the_question_points_at_nothing_before(question: str) -> No
     assert with_it_named(question, HISTORY) is None
 
 
+def test_who_asks_to_hear_more_names_nothing() -> None:
+    assert with_it_named("Tell me more about it.", HISTORY) is None
+    assert with_it_named("What does the first one do?", HISTORY) is None
+
+
 @pytest.mark.parametrize("question", ["no", "Yes.", "What is a node?", "What about C++?"])
 def test_other_questions_are_left_alone(question: str) -> None:
     assert read_as(question, HISTORY) is None
 
 
 def test_a_place_in_a_list_is_what_stands_there() -> None:
-    assert read_as("What is the first one for?", HISTORY) == "What is Topics for?"
-    assert read_as("And the last of them?", HISTORY) == "And Services answer a question?"
+    asked = "Which tools does ROS 2 offer?"
+    assert read_as("What is the first one for?", HISTORY) == f"{asked} What is Topics for?"
+    assert read_as("And the last of them?", HISTORY) == f"{asked} And Services answer a question?"
+
+
+def test_a_place_among_what_the_question_named_needs_no_other_words() -> None:
+    history = (Message(role="user", content="What are the stop categories 0, 1 and 2?"),)
+    assert read_as("What is the second one?", history) == "What is stop category 1?"
+
+
+@pytest.mark.parametrize("text", ["ok thanks", "Hello!", "Thank you, great", "good morning"])
+def test_who_greets_or_thanks_asks_nothing(text: str) -> None:
+    assert only_greets(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Yes.", "no", "Why?", "Hi, what is a node?", "Tell me more", "ok"]
+)
+def test_other_messages_may_ask_something(text: str) -> None:
+    assert not only_greets(text)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,12 @@ from askbook.retrieval.terms import content_terms, held, stem, term_set
 def test_stop_words_and_repetitions_are_left_out() -> None:
     assert content_terms("What is the node and what are the nodes?") == ["node"]
     assert content_terms("How do I use it?") == []
+    assert content_terms("What's a node that I'm not sure doesn't sleep?") == [
+        "node",
+        "sure",
+        "sleep",
+    ]
+    assert content_terms("the robot's arm in O'Brien") == ["robot", "arm", "o'brien"]
 
 
 def test_names_with_marks_inside_stay_whole() -> None:

@@ -1,5 +1,6 @@
 """`POST /search`, `GET /context`, `GET /lesson`, `GET /books` and `GET /info`: what can be found, and where."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -7,6 +8,7 @@ from fastapi import APIRouter, Query
 from askbook import __version__
 from askbook.api.dependencies import Caller, Place, Requires, Running, bound
 from askbook.api.errors import refusals
+from askbook.api.links import signed_results
 from askbook.api.schemas import BookInfo, Info, SearchRequest, Suggested
 
 router = APIRouter(tags=["search"], dependencies=[Requires("read")], responses=refusals())
@@ -18,7 +20,8 @@ async def search(request: SearchRequest, askbook: Running, caller: Caller) -> di
     query, context = await askbook.search(
         request.text, bound(request.scope, caller), top_k=request.limit, mode=request.mode
     )
-    return context.to_response(query).to_json(explain=request.explain)
+    found = replace(context, results=signed_results(context.results, caller))
+    return found.to_response(query).to_json(explain=request.explain)
 
 
 @router.get("/context/{chunk_id}", responses=refusals(404))

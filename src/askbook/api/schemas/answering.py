@@ -25,13 +25,13 @@ class Source(BaseModel):
     rank: int
 
     @classmethod
-    def of(cls, result: SearchResult, url: str) -> "Source":
+    def of(cls, result: SearchResult) -> "Source":
         return cls(
             chunk_text=result.text[:DISPLAY_LENGTH],
             similarity_score=result.score,
             chapter=result.chapter,
             section=result.section,
-            url=url,
+            url=result.url,
             chunk_index=result.chunk.metadata.chunk_index,
             chunk_id=result.chunk_id,
             page_title=result.page_title,
@@ -87,13 +87,12 @@ class ChatResponse(BaseModel):
 
     @classmethod
     def of(cls, answer: AgentResponse, session_id: str, *, html: bool = False) -> "ChatResponse":
-        urls = {citation.chunk_id: citation.url for citation in answer.citations}
         return cls(
             response=answer.answer,
             confidence=answer.confidence,
             confidence_level=answer.confidence_level,
             should_answer=answer.should_answer,
-            sources=[Source.of(s, urls.get(s.chunk_id, s.url)) for s in answer.sources],
+            sources=[Source.of(source) for source in answer.sources],
             citations=[CitationBody.of(citation) for citation in answer.citations],
             session_id=session_id,
             timestamp=iso_now(),
