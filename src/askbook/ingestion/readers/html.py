@@ -1,0 +1,349 @@
+"""HTML to blocks: the visible text of a page, walked without recursion, so that no nesting is too deep."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from askbook.book import Block
+from askbook.errors import InvalidInput
+from askbook.ingestion.readers.cleaning import clean
+from askbook.ingestion.readers.html_content import content_of, is_hidden
+from askbook.ingestion.readers.outline_writer import OutlineWriter
+from askbook.ingestion.readers.writing import Run, shown
+
+MAX_CHARACTERS = 30_000_000
+MAX_NESTING = 20_000
+"""Elements of one name inside each other; parsing takes the square of it."""
+
+_SPACE = re.compile(r"[ \t\n\r\f]+")
+_BLOCKS = frozenset(
+    "address article aside blockquote body caption center dd details dir div dl dt fieldset figcaption "
+    "figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu ol optgroup option p "
+    "pre search section summary table tbody td tfoot th thead tr ul".split()
+)
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_LISTS = frozenset(("ul", "ol", "menu", "dir"))
+_TITLED = frozenset(("dt", "summary"))
+_EMPHASIS = {"strong": "**", "b": "**", "em": "*", "i": "*"}
+_CODE = frozenset(("code", "kbd", "samp", "tt"))
+_IN_CELLS = "table, pre, h1, h2, h3, h4, h5, h6"
+_LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight|brush:)-?\s*([\w+#.\-]+)")
+_PANDOC_LANGUAGE = re.compile(r"(?:^|\s)sourceCode\s+([\w+#.\-]+)")
+_NO_LANGUAGE = frozenset(("default", "none", "notranslate", "text", "plaintext", "source", "code"))
+_POWER = re.compile(r"[-−+]?(?!(?:st|nd|rd|th|tm|er|re|e)$)[\w.,]{1,8}", re.I)
+_OPENING = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
+_SELF_CLOSED = re.compile(
+    r"<([a-zA-Z][\w:.\-]*)((?:\s+[^\s<>\"'/=]+(?:\s*=\s*(?:\"[^\"<]*\"|'[^'<]*'))?)*\s*)/>"
+)
+_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlPage:
+    """A page, read: what its head calls it, its first heading of level 1, its first of any level, its text."""
+
+    head_title: str
+    main_heading: str
+    first_heading: str
+    blocks: tuple[Block, ...]
+
+
+def read_html(markup: str, *, is_site: bool = True) -> HtmlPage:
+    """The text of a page of a site, or of a document of an e-book."""
+    tree = parse_html(markup)
+    head = tree.css_first("head > title")
+    title = " ".join(clean(head.text()).split()) if head is not None else ""
+    content = content_of(tree, is_site=is_site)
+    if content is None:
+        return HtmlPage(title, "", "", ())
+    blocks = tuple(_Walk().read(content))
+    headings = [block.heading for block in blocks if block.heading is not None]
+    main = next((each.title for each in headings if each.level == 1), "")
+    return HtmlPage(title, main, headings[0].title if headings else "", blocks)
+
+
+def parse_html(markup: str) -> LexborHTMLParser:
+    """The tree of a page; refuses what would take minutes to parse."""
+    if len(markup) > MAX_CHARACTERS:
+        raise InvalidInput(
+            f"The page has {len(markup):,} characters; at most {MAX_CHARACTERS:,} are read.",
+            "Split it into several pages.",
+        )
+    if "xmlns" in markup[:2000] or markup[:200].lstrip("\ufeff \r\n\t").startswith("<?xml"):
+        markup = _SELF_CLOSED.sub(_opened_and_closed, markup)
+    _refuse_deep(markup)
+    return LexborHTMLParser(markup)
+
+
+def _refuse_deep(markup: str) -> None:
+    depths: dict[str, int] = {}
+    for match in _OPENING.finditer(markup):
+        name = match[2]
+        depths[name] = depth = depths.get(name, 0) + (-1 if match[1] else 1)
+        if depth > MAX_NESTING and name.lower() not in _VOID and name.lower() not in _UNCLOSED:
+            raise InvalidInput(
+                f"More than {MAX_NESTING:,} <{name}> stand inside each other.",
+                "Leave the file out, or close its elements.",
+            )
+
+
+_UNCLOSED = frozenset("p li dt dd tr td th option thead tbody tfoot colgroup rt rp".split())
+"""Elements that HTML lets end without a closing tag."""
+
+
+def _opened_and_closed(match: re.Match[str]) -> str:
+    # XHTML may close any element at once; to an HTML parser `<title/>` hides the rest of the page.
+    if match[1].lower() in _VOID:
+        return match[0]
+    return f"<{match[1]}{match[2]}></{match[1]}>"
+
+
+class _Walk:
+    """One pass over a tree. Things to do stand on a stack: nodes to visit, and what to do after them."""
+
+    def __init__(self) -> None:
+        self._writer = OutlineWriter()
+        self._runs: list[Run] = []
+        self._emphasis: list[str] = []
+        self._is_flat = False  # inside a heading or a cell, where everything is one line
+
+    def read(self, root: LexborNode) -> list[Block]:
+        self._visit_all(root)
+        self._end_paragraph()
+        return self._writer.blocks()
+
+    def _visit_all(self, root: LexborNode) -> None:
+        stack: list[LexborNode | Callable[[], None]] = _children(root)
+        while stack:
+            item = stack.pop()
+            if not isinstance(item, LexborNode):
+                item()
+            elif item.is_text_node:
+                self._text(item.text_content or "")
+            elif item.is_element_node:
+                stack.extend(self._element(item))
+
+    def _element(self, node: LexborNode) -> "list[LexborNode | Callable[[], None]]":
+        """What is still to be done for an element, last things first."""
+        tag = node.tag or ""
+        if is_hidden(node, tag):
+            return []
+        if tag in _BLOCKS:
+            return self._block(node, tag)
+        if tag == "br":
+            self._runs.append(Run("text", " ") if self._is_flat else Run("break"))
+        elif tag == "img":
+            self._image(node)
+        elif tag == "input":
+            if node.attributes.get("type") == "checkbox":
+                self._text("☑ " if "checked" in node.attributes else "☐ ")
+        elif tag in _CODE:
+            self._runs.append(Run("code", _preformatted(node)))
+        elif tag == "math":
+            self._math(node)
+        elif tag in _EMPHASIS:
+            return self._emphasised(node, _EMPHASIS[tag])
+        elif tag == "q":
+            self._text("“")
+            return [lambda: self._text("”"), *_children(node)]
+        elif tag == "sup":
+            return self._raised(node)
+        else:
+            return _children(node)
+        return []
+
+    def _block(self, node: LexborNode, tag: str) -> "list[LexborNode | Callable[[], None]]":
+        if self._is_flat:
+            self._text(" ")
+            return [lambda: self._text(" "), *_children(node)]
+        self._end_paragraph()
+        if tag in _HEADINGS:
+            self._heading(node, int(tag[1]))
+            return []
+        if tag == "pre":
+            self._writer.code(clean(_preformatted(node), keeps_lines=True), _language(node))
+            return []
+        if tag == "table" and _is_data(node):
+            self._table(node)
+            return []
+        if tag in _TITLED:
+            return self._titled(node)
+        if self._opens_container(node, tag):
+            return [self._close_container, *_children(node)]
+        return [self._end_paragraph, *_children(node)]
+
+    def _opens_container(self, node: LexborNode, tag: str) -> bool:
+        if self._writer.is_deep:
+            return False
+        if tag == "blockquote":
+            self._writer.open_quote()
+        elif tag in _LISTS:
+            start = node.attributes.get("start") or "1"
+            number = int(start) if re.fullmatch(r"\d{1,6}", start) else 1
+            self._writer.open_list(is_ordered=tag == "ol", start=number)
+        elif tag == "li":
+            self._writer.open_item()
+        else:
+            return False
+        return True
+
+    def _close_container(self) -> None:
+        self._end_paragraph()
+        self._writer.close()
+
+    def _end_paragraph(self) -> None:
+        if self._runs:
+            self._writer.paragraph(self._runs)
+            self._runs = []
+
+    def _text(self, text: str) -> None:
+        text = _SPACE.sub(" ", clean(text))
+        if text:
+            self._runs.append(Run("text", text))
+
+    def _image(self, node: LexborNode) -> None:
+        alternative = " ".join((node.attributes.get("alt") or "").split())
+        if alternative:
+            self._text(f" {alternative} ")
+
+    def _math(self, node: LexborNode) -> None:
+        source = node.css_first('annotation[encoding="application/x-tex"]')
+        self._text((source or node).text())
+
+    def _emphasised(self, node: LexborNode, mark: str) -> "list[LexborNode | Callable[[], None]]":
+        if mark in self._emphasis:
+            return _children(node)
+        self._emphasis.append(mark)
+        self._runs.append(Run("open", mark))
+
+        def end() -> None:
+            self._emphasis.remove(mark)
+            self._runs.append(Run("close", mark))
+
+        return [end, *_children(node)]
+
+    def _raised(self, node: LexborNode) -> "list[LexborNode | Callable[[], None]]":
+        """The number of a note in brackets; a power after `^`, so that 10⁶ is not read as 106."""
+        text = node.text().strip()
+        before = shown(self._runs[-1:])
+        if node.css_first("a[href]") is not None or _is_inside_link(node):
+            if re.fullmatch(r"[\w*†‡§]{1,4}", text):
+                self._text(f"[{text}]")
+                return []
+        elif _POWER.fullmatch(text) and before and before[-1].isalnum():
+            self._text("^")
+        return _children(node)
+
+    def _titled(self, node: LexborNode) -> "list[LexborNode | Callable[[], None]]":
+        """A term or a summary: a line of its own, in bold."""
+        return [self._end_paragraph, *self._emphasised(node, "**")]
+
+    def _heading(self, node: LexborNode, level: int) -> None:
+        runs = self._line_of(node)
+        if self._writer.is_nested:
+            self._writer.paragraph([Run("open", "**"), *runs, Run("close", "**")])
+        else:
+            self._writer.heading(level, runs, clean(_anchor(node)).strip())
+
+    def _table(self, node: LexborNode) -> None:
+        for caption in node.css("caption"):
+            self._writer.paragraph(self._line_of(caption))
+        rows: list[list[list[Run]]] = []
+        for row in node.css("tr"):
+            cells: list[list[Run]] = []
+            for cell in row.iter():
+                if cell.tag in ("td", "th") and not is_hidden(cell, cell.tag):
+                    cells.append(self._line_of(cell))
+                    span = cell.attributes.get("colspan") or "1"
+                    wide = int(span) if re.fullmatch(r"\d{1,2}", span) else 1
+                    cells.extend([] for _ in range(wide - 1))
+            if cells and not is_hidden(row, "tr"):
+                rows.append(cells)
+        self._writer.table(rows)
+
+    def _line_of(self, node: LexborNode) -> list[Run]:
+        """An element's text as one line."""
+        before, self._runs = self._runs, []
+        emphasis, self._emphasis = self._emphasis, []
+        self._is_flat = True
+        self._visit_all(node)
+        self._is_flat = False
+        self._emphasis = emphasis
+        runs, self._runs = self._runs, before
+        return runs
+
+
+def _children(node: LexborNode) -> "list[LexborNode | Callable[[], None]]":
+    """The children, last one first."""
+    found: list[LexborNode | Callable[[], None]] = []
+    child = node.last_child
+    while child is not None:
+        found.append(child)
+        child = child.prev
+    return found
+
+
+def _is_data(table: LexborNode) -> bool:
+    """Whether a table is one of data, and not one that arranges a page."""
+    if table.attributes.get("role") in ("presentation", "none"):
+        return False
+    inner = [each for each in table.css(_IN_CELLS) if each.mem_id != table.mem_id]
+    return not inner and bool(table.css("tr"))
+
+
+def _preformatted(node: LexborNode) -> str:
+    """The text of code as it stands, with line breaks for `<br>` and without what is hidden."""
+    parts: list[str] = []
+    stack = _children(node)
+    while stack:
+        item = stack.pop()
+        if not isinstance(item, LexborNode):
+            continue
+        if item.is_text_node:
+            parts.append(item.text_content or "")
+        elif item.tag == "br":
+            parts.append("\n")
+        elif item.is_element_node and not is_hidden(item, item.tag or ""):
+            stack.extend(_children(item))
+    return "".join(parts)
+
+
+def _language(pre: LexborNode) -> str:
+    """The language a highlighter was told, as the class of the code or of what is around it says."""
+    code = pre.css_first("code")
+    above = pre.parent
+    around = [code, pre, above, above.parent if above is not None else None]
+    for node in around:
+        if node is None:
+            continue
+        told = node.attributes.get("data-lang") or node.attributes.get("data-language")
+        names = node.attributes.get("class") or ""
+        match = _LANGUAGE.search(names) or _PANDOC_LANGUAGE.search(names)
+        language = told or (match[1] if match else "")
+        if re.fullmatch(r"[\w+#.\-]{1,30}", language) and language not in _NO_LANGUAGE:
+            return language
+    return ""
+
+
+def _anchor(heading: LexborNode) -> str:
+    """The id that opens a heading: its own, that of a mark inside it, or that of the section it begins."""
+    if own := heading.attributes.get("id"):
+        return own
+    inner = heading.css_first("[id], a[name]")
+    if inner is not None:
+        return inner.attributes.get("id") or inner.attributes.get("name") or ""
+    section = heading.parent
+    if section is None or section.tag not in ("section", "div", "header", "hgroup"):
+        return ""
+    if section.tag in ("header", "hgroup"):
+        section = section.parent
+    named = section.attributes.get("id") if section is not None else None
+    first = section.css_first("h1, h2, h3, h4, h5, h6") if section is not None else None
+    return named if named and first is not None and first.mem_id == heading.mem_id else ""
+
+
+def _is_inside_link(node: LexborNode) -> bool:
+    above = node.parent
+    return above is not None and above.tag == "a" and "href" in above.attributes
