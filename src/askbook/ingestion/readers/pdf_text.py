@@ -263,7 +263,10 @@ def _lines_of_title(lines: Sequence[Line], index: int, wanted: str) -> int:
     for taken in range(1, _MAX_HEADING_LINES + 1):
         if not wanted or index + taken > len(lines):
             return 0
-        text += _letters(lines[index + taken - 1].text)
+        added = _letters(lines[index + taken - 1].text)
+        if not added:
+            return 0
+        text += added
         if text == wanted:
             return taken
         if not wanted.startswith(text):
