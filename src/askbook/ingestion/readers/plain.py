@@ -122,7 +122,7 @@ class PlainReader(SiteReader):
         name, member = self._parts(source_file)
         if not name:
             return path_key(source_file)
-        documents = self._epub(name).documents
+        documents = self._readable(name).documents
         number = documents.index(member) if member in documents else len(documents)
         return (*path_key(name), (0, 1, ((0, number, ""),)))
 
@@ -163,6 +163,13 @@ class PlainReader(SiteReader):
             self._opened = (name, open_epub(self.docs_root / name, name))
         return self._opened[1]
 
+    def _readable(self, name: str) -> Epub:
+        """An EPUB, or an empty one in its place: lessons of one that broke still need a place."""
+        try:
+            return self._epub(name)
+        except (InvalidInput, OSError):
+            return Epub()
+
     def _document_title(self, name: str, member: str, data: bytes) -> str:
         epub = self._epub(name)
         place = epub.places.get(member)
@@ -173,7 +180,7 @@ class PlainReader(SiteReader):
 
     def _document_position(self, name: str, member: str, each: Declared) -> Position:
         """An EPUB alone has its parts as modules; beside other files it is a module, its parts chapters."""
-        epub = self._epub(name)
+        epub = self._readable(name)
         place = epub.places.get(member)
         part, chapter, *_ = (*(place.sections if place is not None else ()), "", "")
         title = epub.title or readable(Path(name).stem)
