@@ -4,10 +4,11 @@ from itertools import pairwise
 from typing import Any
 
 import pyromark
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from askbook.book import Block
+from askbook.ingestion.pieces import joined
 from askbook.ingestion.readers.html import read_html
 from askbook.ingestion.readers.markdown import OPTIONS
 
@@ -71,7 +72,7 @@ BLOCK = st.recursive(
     max_leaves=10,
 )
 PAGE = st.lists(BLOCK, min_size=1, max_size=4).map(_joined)
-QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=100)
 
 
 @QUICK
@@ -93,7 +94,7 @@ def test_blocks_have_their_places_in_order(page: Made) -> None:
 
 def _visible(block: Block) -> str:
     parts: list[str] = []
-    events: Any = pyromark.events(block.text, options=OPTIONS)
+    events: Any = pyromark.events(joined([block]), options=OPTIONS)
     for event in events:
         if isinstance(event, dict):
             (name, value), *_ = event.items()

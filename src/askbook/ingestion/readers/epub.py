@@ -35,8 +35,9 @@ _MIN_TEXT = 10
 
 @dataclass(frozen=True, slots=True)
 class DocumentPlace:
-    """Where the table of contents puts a document: its title, and the titles of the parts around it."""
+    """Where a document stands, and what the table of contents says of it: its title and the parts around it."""
 
+    number: int
     title: str
     sections: tuple[str, ...]
 
@@ -205,8 +206,9 @@ class _Opening:
                     entries.append(Entry(member, title, above))
             if entries:
                 break
-        for member, (title, sections) in places_of(self._epub.documents, entries).items():
-            self._epub.places[member] = DocumentPlace(title, sections)
+        told = places_of(self._epub.documents, entries)
+        for number, (member, (title, sections)) in enumerate(told.items()):
+            self._epub.places[member] = DocumentPlace(number, title, sections)
 
     def _xml(self, member: str) -> LexborHTMLParser:
         return _tree(member, self._read(member))

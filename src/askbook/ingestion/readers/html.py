@@ -28,7 +28,7 @@ _LISTS = frozenset(("ul", "ol", "menu", "dir"))
 _TITLED = frozenset(("dt", "summary"))
 _EMPHASIS = {"strong": "**", "b": "**", "em": "*", "i": "*"}
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
-_IN_CELLS = "table, pre, h1, h2, h3, h4, h5, h6"
+_NOT_IN_CELLS = frozenset(("table", "pre", *_HEADINGS))
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight|brush:)-?\s*([\w+#.\-]+)")
 _PANDOC_LANGUAGE = re.compile(r"(?:^|\s)sourceCode\s+([\w+#.\-]+)")
 _NO_LANGUAGE = frozenset(("default", "none", "notranslate", "text", "plaintext", "source", "code"))
@@ -289,8 +289,16 @@ def _is_data(table: LexborNode) -> bool:
     """Whether a table is one of data, and not one that arranges a page."""
     if table.attributes.get("role") in ("presentation", "none"):
         return False
-    inner = [each for each in table.css(_IN_CELLS) if each.mem_id != table.mem_id]
-    return not inner and bool(table.css("tr"))
+    has_rows = False
+    stack = _children(table)
+    while stack:
+        item = stack.pop()
+        if isinstance(item, LexborNode) and item.is_element_node:
+            if item.tag in _NOT_IN_CELLS:
+                return False  # the first one tells: tables may be nested by the thousand
+            has_rows = has_rows or item.tag == "tr"
+            stack.extend(_children(item))
+    return has_rows
 
 
 def _preformatted(node: LexborNode) -> str:

@@ -122,8 +122,8 @@ class PlainReader(SiteReader):
         name, member = self._parts(source_file)
         if not name:
             return path_key(source_file)
-        documents = self._readable(name).documents
-        number = documents.index(member) if member in documents else len(documents)
+        place = self._readable(name).places.get(member)
+        number = place.number if place is not None else 0
         return (*path_key(name), (0, 1, ((0, number, ""),)))
 
     def positions(self, ordered: Sequence[Declared]) -> dict[str, Position]:

@@ -19,6 +19,7 @@ _LINE_START = re.compile(r"(?m)^([#+\-=:])|^(\d{1,9})([.)])")
 _TASK = re.compile(r"\[[ xX]\](?:\s|$)")
 _BACKTICKS = re.compile(r"`+")
 _UNESCAPED_BAR = re.compile(r"(?<!\\)((?:\\\\)*)\|")
+_HAS_BAR = re.compile(r"\\(?:\||\s*$)")
 _KNOWN = ("Paragraph", "Heading", "Strong", "Emphasis")
 
 
@@ -71,7 +72,9 @@ def write_table(rows: Sequence[Sequence[Sequence[Run]]]) -> list[str]:
 
 def _cell(runs: Sequence[Run]) -> str:
     # In code inside a table no backslash can stand before a bar.
-    safe = [Run("text", r.text) if r.kind == "code" and "\\|" in r.text else r for r in runs]
+    safe = [
+        Run("text", r.text) if r.kind == "code" and _HAS_BAR.search(r.text) else r for r in runs
+    ]
     return _UNESCAPED_BAR.sub(r"\1\\|", " ".join(write_line(safe).split()))
 
 
