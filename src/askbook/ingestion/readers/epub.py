@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from selectolax.lexbor import LexborHTMLParser
 
 from askbook.book import is_text
-from askbook.errors import InvalidInput
+from askbook.errors import AskbookError, InvalidInput
 from askbook.ingestion.readers.encoding import decode_html
 from askbook.ingestion.readers.epub_contents import Entry, places_of, read_nav, read_ncx
 from askbook.ingestion.readers.html import parse_html
@@ -60,7 +60,9 @@ def open_epub(path: Path, name: str) -> Epub:
     try:
         with zipfile.ZipFile(path) as archive:
             return _Opening(archive, name).read()
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, ValueError) as error:
+    except (AskbookError, FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:  # a damaged archive fails in many ways
         raise InvalidInput(
             f"{name} is not an EPUB: it is no zip archive that can be read ({error}).",
             "Download or export it again.",

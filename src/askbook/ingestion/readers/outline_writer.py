@@ -149,6 +149,11 @@ class OutlineWriter:
             self._pieces.append(_Piece("\n".join(lines), page=self.page))
             self._last = kind
             return
+        if self._open[-1].kind == "list":  # what stands between items is one
+            self.open_item()
+            self._write(lines, kind)
+            self.close()
+            return
         if not self._lines:
             self._lines_page = self.page
         elif not self._is_tight(kind):
