@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,12 @@ def code_lines(blocks: Iterator[Block] | tuple[Block, ...]) -> list[str]:
     return [line.rstrip() for line in lines if line.strip() and not line.startswith("```")]
 
 
+def chapters(blocks: tuple[Block, ...]) -> list[tuple[Block, ...]]:
+    """The blocks from one heading of level 1 to the next."""
+    tops = [i for i, each in enumerate(blocks) if each.heading and each.heading.level == 1]
+    return [blocks[start:end] for start, end in pairwise([*tops, len(blocks)])]
+
+
 def of_all(place: str) -> tuple[Block, ...]:
     return tuple(block for lesson in lessons(place) for block in lesson.blocks)
 
@@ -86,8 +93,9 @@ def test_pages_and_documents_have_the_words_headings_and_code_of_their_lesson(pl
 
 def test_a_pdf_has_the_words_and_headings_of_the_book() -> None:
     wanted, found = of_all("."), of_all("formats/robotics.pdf")
-    assert coverage(words(wanted), words(found)) >= 0.95
-    assert coverage(words(found), words(wanted)) >= 0.95
+    for lesson, chapter in zip(lessons("."), chapters(found), strict=True):
+        assert coverage(words(lesson.blocks), words(chapter)) >= 0.95, lesson.source_file
+        assert coverage(words(chapter), words(lesson.blocks)) >= 0.95, lesson.source_file
     assert headings(found) == headings(wanted)
     lines = Counter(code_lines(wanted))
     kept = 1 - (lines - Counter(code_lines(found))).total() / lines.total()

@@ -116,6 +116,11 @@ def test_bullets_and_numbers_are_lists() -> None:
     ]
 
 
+def test_a_list_goes_on_over_the_page() -> None:
+    read = blocks(lines("1. one", "2. two"), lines("3. three"))
+    assert [(block.text, block.page) for block in read] == [("1. one\n2. two", 1), ("3. three", 2)]
+
+
 def test_code_keeps_its_indentation_and_blank_lines() -> None:
     read = blocks(
         [

@@ -92,11 +92,12 @@ class OutlineWriter:
     def open_quote(self) -> None:
         self._open.append(_Container("quote", "> ", "> "))
 
-    def open_list(self, *, is_ordered: bool, start: int = 1) -> None:
+    def open_list(self, *, is_ordered: bool, start: int = 1, goes_on: bool = False) -> None:
+        """A list begins here, or one that was interrupted goes on."""
         choices = (".", ")") if is_ordered else ("-", "*")
         # Two lists in a row would be read as one.
-        follows = self._last == "list" and self._last_delimiter.get(len(self._open)) == (choices[0])
-        delimiter = choices[1] if follows else choices[0]
+        before = self._last_delimiter.get(len(self._open)) if self._last == "list" else None
+        delimiter = choices[before == choices[0] and not goes_on]
         self._open.append(_Container("list", number=max(0, start), delimiter=delimiter))
 
     def open_item(self) -> None:

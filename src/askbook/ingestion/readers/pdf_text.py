@@ -105,10 +105,11 @@ class _Pages:
         number = _NUMBERED.match(group[0].text)
         wanted = f"{kind}:{group[0].page}"
         if self._list_kind != wanted:
+            goes_on = self._list_kind.startswith(f"{kind}:")
             self._close_list()
             self._writer.page = group[0].page
             start = int(number[1]) if number and kind == "number" else 1
-            self._writer.open_list(is_ordered=kind == "number", start=start)
+            self._writer.open_list(is_ordered=kind == "number", start=start, goes_on=goes_on)
             self._list_kind = wanted
         mark = number if kind == "number" else _BULLET.match(group[0].text)
         text = self._joined(group)[len(mark[0].lstrip()) if mark else 0 :]
