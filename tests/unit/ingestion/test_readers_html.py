@@ -8,7 +8,8 @@ from small_books import Write, anchors_of, read_folder, text_of
 from askbook.book import Lesson
 from askbook.errors import InvalidInput
 from askbook.ingestion.readers import open_reader
-from askbook.ingestion.readers.html import MAX_NESTING, read_html
+from askbook.ingestion.readers.html import read_html
+from askbook.ingestion.readers.html_parsing import MAX_NESTING
 
 
 def page(body: str, title: str = "Page") -> str:

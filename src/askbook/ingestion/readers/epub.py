@@ -19,7 +19,7 @@ from askbook.book import is_text
 from askbook.errors import AskbookError, InvalidInput
 from askbook.ingestion.readers.encoding import decode_html
 from askbook.ingestion.readers.epub_contents import Entry, places_of, read_nav, read_ncx
-from askbook.ingestion.readers.html import parse_html
+from askbook.ingestion.readers.html_parsing import parse_html
 
 MAX_DOCUMENT = 30_000_000
 MAX_TOTAL = 300_000_000

@@ -1,21 +1,25 @@
 """HTML to blocks: the visible text of a page, walked without recursion, so that no nesting is too deep."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborNode
 
 from askbook.book import Block
-from askbook.errors import InvalidInput
 from askbook.ingestion.readers.cleaning import clean
 from askbook.ingestion.readers.html_content import content_of, is_hidden
+from askbook.ingestion.readers.html_elements import (
+    HEADINGS,
+    ToDo,
+    anchor_of,
+    children,
+    is_data_table,
+    language_of,
+    preformatted,
+)
+from askbook.ingestion.readers.html_parsing import parse_html
 from askbook.ingestion.readers.outline_writer import OutlineWriter
 from askbook.ingestion.readers.writing import Run, shown
-
-MAX_CHARACTERS = 30_000_000
-MAX_NESTING = 20_000
-"""Elements of one name inside each other; parsing takes the square of it."""
 
 _SPACE = re.compile(r"[ \t\n\r\f]+")
 _BLOCKS = frozenset(
@@ -23,21 +27,11 @@ _BLOCKS = frozenset(
     "figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu ol optgroup option p "
     "pre search section summary table tbody td tfoot th thead tr ul".split()
 )
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _LISTS = frozenset(("ul", "ol", "menu", "dir"))
 _TITLED = frozenset(("dt", "summary"))
 _EMPHASIS = {"strong": "**", "b": "**", "em": "*", "i": "*"}
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
-_NOT_IN_CELLS = frozenset(("table", "pre", *_HEADINGS))
-_LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight|brush:)-?\s*([\w+#.\-]+)")
-_PANDOC_LANGUAGE = re.compile(r"(?:^|\s)sourceCode\s+([\w+#.\-]+)")
-_NO_LANGUAGE = frozenset(("default", "none", "notranslate", "text", "plaintext", "source", "code"))
 _POWER = re.compile(r"[-−+]?(?!(?:st|nd|rd|th|tm|er|re|e)$)[\w.,]{1,8}", re.I)
-_OPENING = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
-_SELF_CLOSED = re.compile(
-    r"<([a-zA-Z][\w:.\-]*)((?:\s+[^\s<>\"'/=]+(?:\s*=\s*(?:\"[^\"<]*\"|'[^'<]*'))?)*\s*)/>"
-)
-_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,42 +58,6 @@ def read_html(markup: str, *, is_site: bool = True) -> HtmlPage:
     return HtmlPage(title, main, headings[0].title if headings else "", blocks)
 
 
-def parse_html(markup: str) -> LexborHTMLParser:
-    """The tree of a page; refuses what would take minutes to parse."""
-    if len(markup) > MAX_CHARACTERS:
-        raise InvalidInput(
-            f"The page has {len(markup):,} characters; at most {MAX_CHARACTERS:,} are read.",
-            "Split it into several pages.",
-        )
-    if "xmlns" in markup[:2000] or markup[:200].lstrip("\ufeff \r\n\t").startswith("<?xml"):
-        markup = _SELF_CLOSED.sub(_opened_and_closed, markup)
-    _refuse_deep(markup)
-    return LexborHTMLParser(markup)
-
-
-def _refuse_deep(markup: str) -> None:
-    depths: dict[str, int] = {}
-    for match in _OPENING.finditer(markup):
-        name = match[2]
-        depths[name] = depth = depths.get(name, 0) + (-1 if match[1] else 1)
-        if depth > MAX_NESTING and name.lower() not in _VOID and name.lower() not in _UNCLOSED:
-            raise InvalidInput(
-                f"More than {MAX_NESTING:,} <{name}> stand inside each other.",
-                "Leave the file out, or close its elements.",
-            )
-
-
-_UNCLOSED = frozenset("p li dt dd tr td th option thead tbody tfoot colgroup rt rp".split())
-"""Elements that HTML lets end without a closing tag."""
-
-
-def _opened_and_closed(match: re.Match[str]) -> str:
-    # XHTML may close any element at once; to an HTML parser `<title/>` hides the rest of the page.
-    if match[1].lower() in _VOID:
-        return match[0]
-    return f"<{match[1]}{match[2]}></{match[1]}>"
-
-
 class _Walk:
     """One pass over a tree. Things to do stand on a stack: nodes to visit, and what to do after them."""
 
@@ -115,7 +73,7 @@ class _Walk:
         return self._writer.blocks()
 
     def _visit_all(self, root: LexborNode) -> None:
-        stack: list[LexborNode | Callable[[], None]] = _children(root)
+        stack: list[ToDo] = children(root)
         while stack:
             item = stack.pop()
             if not isinstance(item, LexborNode):
@@ -125,7 +83,7 @@ class _Walk:
             elif item.is_element_node:
                 stack.extend(self._element(item))
 
-    def _element(self, node: LexborNode) -> "list[LexborNode | Callable[[], None]]":
+    def _element(self, node: LexborNode) -> list[ToDo]:
         """What is still to be done for an element, last things first."""
         tag = node.tag or ""
         if is_hidden(node, tag):
@@ -140,39 +98,39 @@ class _Walk:
             if node.attributes.get("type") == "checkbox":
                 self._text("☑ " if "checked" in node.attributes else "☐ ")
         elif tag in _CODE:
-            self._runs.append(Run("code", _preformatted(node)))
+            self._runs.append(Run("code", preformatted(node)))
         elif tag == "math":
             self._math(node)
         elif tag in _EMPHASIS:
             return self._emphasised(node, _EMPHASIS[tag])
         elif tag == "q":
             self._text("“")
-            return [lambda: self._text("”"), *_children(node)]
+            return [lambda: self._text("”"), *children(node)]
         elif tag == "sup":
             return self._raised(node)
         else:
-            return _children(node)
+            return children(node)
         return []
 
-    def _block(self, node: LexborNode, tag: str) -> "list[LexborNode | Callable[[], None]]":
+    def _block(self, node: LexborNode, tag: str) -> list[ToDo]:
         if self._is_flat:
             self._text(" ")
-            return [lambda: self._text(" "), *_children(node)]
+            return [lambda: self._text(" "), *children(node)]
         self._end_paragraph()
-        if tag in _HEADINGS:
+        if tag in HEADINGS:
             self._heading(node, int(tag[1]))
             return []
         if tag == "pre":
-            self._writer.code(clean(_preformatted(node), keeps_lines=True), _language(node))
+            self._writer.code(clean(preformatted(node), keeps_lines=True), language_of(node))
             return []
-        if tag == "table" and _is_data(node):
+        if tag == "table" and is_data_table(node):
             self._table(node)
             return []
         if tag in _TITLED:
             return self._titled(node)
         if self._opens_container(node, tag):
-            return [self._close_container, *_children(node)]
-        return [self._end_paragraph, *_children(node)]
+            return [self._close_container, *children(node)]
+        return [self._end_paragraph, *children(node)]
 
     def _opens_container(self, node: LexborNode, tag: str) -> bool:
         if self._writer.is_deep:
@@ -212,9 +170,9 @@ class _Walk:
         source = node.css_first('annotation[encoding="application/x-tex"]')
         self._text((source or node).text())
 
-    def _emphasised(self, node: LexborNode, mark: str) -> "list[LexborNode | Callable[[], None]]":
+    def _emphasised(self, node: LexborNode, mark: str) -> list[ToDo]:
         if mark in self._emphasis:
-            return _children(node)
+            return children(node)
         self._emphasis.append(mark)
         self._runs.append(Run("open", mark))
 
@@ -222,9 +180,9 @@ class _Walk:
             self._emphasis.remove(mark)
             self._runs.append(Run("close", mark))
 
-        return [end, *_children(node)]
+        return [end, *children(node)]
 
-    def _raised(self, node: LexborNode) -> "list[LexborNode | Callable[[], None]]":
+    def _raised(self, node: LexborNode) -> list[ToDo]:
         """The number of a note in brackets; a power after `^`, so that 10⁶ is not read as 106."""
         text = node.text().strip()
         before = shown(self._runs[-1:])
@@ -234,9 +192,9 @@ class _Walk:
                 return []
         elif _POWER.fullmatch(text) and before and before[-1].isalnum():
             self._text("^")
-        return _children(node)
+        return children(node)
 
-    def _titled(self, node: LexborNode) -> "list[LexborNode | Callable[[], None]]":
+    def _titled(self, node: LexborNode) -> list[ToDo]:
         """A term or a summary: a line of its own, in bold."""
         return [self._end_paragraph, *self._emphasised(node, "**")]
 
@@ -245,7 +203,7 @@ class _Walk:
         if self._writer.is_nested:
             self._writer.paragraph([Run("open", "**"), *runs, Run("close", "**")])
         else:
-            self._writer.heading(level, runs, clean(_anchor(node)).strip())
+            self._writer.heading(level, runs, clean(anchor_of(node)).strip())
 
     def _table(self, node: LexborNode) -> None:
         for caption in node.css("caption"):
@@ -273,83 +231,6 @@ class _Walk:
         self._emphasis = emphasis
         runs, self._runs = self._runs, before
         return runs
-
-
-def _children(node: LexborNode) -> "list[LexborNode | Callable[[], None]]":
-    """The children, last one first."""
-    found: list[LexborNode | Callable[[], None]] = []
-    child = node.last_child
-    while child is not None:
-        found.append(child)
-        child = child.prev
-    return found
-
-
-def _is_data(table: LexborNode) -> bool:
-    """Whether a table is one of data, and not one that arranges a page."""
-    if table.attributes.get("role") in ("presentation", "none"):
-        return False
-    has_rows = False
-    stack = _children(table)
-    while stack:
-        item = stack.pop()
-        if isinstance(item, LexborNode) and item.is_element_node:
-            if item.tag in _NOT_IN_CELLS:
-                return False  # the first one tells: tables may be nested by the thousand
-            has_rows = has_rows or item.tag == "tr"
-            stack.extend(_children(item))
-    return has_rows
-
-
-def _preformatted(node: LexborNode) -> str:
-    """The text of code as it stands, with line breaks for `<br>` and without what is hidden."""
-    parts: list[str] = []
-    stack = _children(node)
-    while stack:
-        item = stack.pop()
-        if not isinstance(item, LexborNode):
-            continue
-        if item.is_text_node:
-            parts.append(item.text_content or "")
-        elif item.tag == "br":
-            parts.append("\n")
-        elif item.is_element_node and not is_hidden(item, item.tag or ""):
-            stack.extend(_children(item))
-    return "".join(parts)
-
-
-def _language(pre: LexborNode) -> str:
-    """The language a highlighter was told, as the class of the code or of what is around it says."""
-    code = pre.css_first("code")
-    above = pre.parent
-    around = [code, pre, above, above.parent if above is not None else None]
-    for node in around:
-        if node is None:
-            continue
-        told = node.attributes.get("data-lang") or node.attributes.get("data-language")
-        names = node.attributes.get("class") or ""
-        match = _LANGUAGE.search(names) or _PANDOC_LANGUAGE.search(names)
-        language = told or (match[1] if match else "")
-        if re.fullmatch(r"[\w+#.\-]{1,30}", language) and language not in _NO_LANGUAGE:
-            return language
-    return ""
-
-
-def _anchor(heading: LexborNode) -> str:
-    """The id that opens a heading: its own, that of a mark inside it, or that of the section it begins."""
-    if own := heading.attributes.get("id"):
-        return own
-    inner = heading.css_first("[id], a[name]")
-    if inner is not None:
-        return inner.attributes.get("id") or inner.attributes.get("name") or ""
-    section = heading.parent
-    if section is None or section.tag not in ("section", "div", "header", "hgroup"):
-        return ""
-    if section.tag in ("header", "hgroup"):
-        section = section.parent
-    named = section.attributes.get("id") if section is not None else None
-    first = section.css_first("h1, h2, h3, h4, h5, h6") if section is not None else None
-    return named if named and first is not None and first.mem_id == heading.mem_id else ""
 
 
 def _is_inside_link(node: LexborNode) -> bool:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from askbook.book import Block
 from askbook.errors import AskbookError, ConfigurationError, InvalidInput
 from askbook.ingestion.readers.cleaning import clean
+from askbook.ingestion.readers.pdf_headings import Bookmark
 from askbook.ingestion.readers.pdf_lines import Line, read_lines, without_running_lines
-from askbook.ingestion.readers.pdf_text import Bookmark, write_pages
+from askbook.ingestion.readers.pdf_text import write_pages
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

@@ -11,6 +11,9 @@ from typing import Any
 from askbook.errors import InvalidInput
 from askbook.ingestion.readers.cleaning import clean
 
+BULLET = re.compile(r"^\s*[•●▪▫‣◦○■□➢➤✓✔❖\uf0b7\uf0a7\uf0d8–∙·]\s*(?=\S)")
+"""What lines of a list begin with."""
+WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _MONOSPACED = re.compile(
     r"mono|courier|consol|menlo|typewriter|cmtt|lmtt|sourcecode|firacode|inconsol|fixed|terminal",
     re.I,
