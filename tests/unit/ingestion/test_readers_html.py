@@ -119,6 +119,15 @@ def test_terms_quotes_notes_and_summaries() -> None:
     )
 
 
+def test_numbers_of_notes_and_ways_back() -> None:
+    noted = '<p>Seen<a epub:type="noteref" href="#n">7</a>.</p><p>A note. <a role="doc-backlink">↩</a></p>'
+    assert text(noted) == "Seen[7].\n\nA note."
+
+
+def test_two_breaks_part_paragraphs() -> None:
+    assert text("<p>One<br>line<br> <br>two</p>") == "One  \nline\n\ntwo"
+
+
 def test_links_are_their_text_and_images_their_description() -> None:
     assert text('<p>See <a href="x.html">the guide</a> <img src=a alt="an arm">.</p>') == (
         "See the guide an arm ."
@@ -185,6 +194,16 @@ def test_a_page_that_leads_on_is_left_out_with_a_warning(write: Write) -> None:
     found = open_reader(folder).discover()
     assert found.files == ("new.html",)
     assert found.warnings == ("old.html only leads on to new.html; it was left out.",)
+
+
+def test_pages_that_a_generator_made_for_finding_are_left_out(write: Write) -> None:
+    words = page("<p>Some words here.</p>")
+    folder = write({"search.html": words, "print.html": words, "one.html": words})
+    assert len(open_reader(folder).discover().files) == 3
+    write({"objects.inv": "", "book-1a2b.js": ""})
+    found = open_reader(folder).discover()
+    assert found.files == ("one.html",)
+    assert found.warnings[0].startswith("print.html was made by a site generator")
 
 
 def test_a_page_without_text_is_told(write: Write) -> None:

@@ -91,6 +91,23 @@ def test_without_bookmarks_big_and_bold_lines_are_headings() -> None:
     ]
 
 
+def test_numbered_titles_are_headings() -> None:
+    read = blocks(
+        lines(
+            "2.1 Safety rules",
+            "Keep away from the arm while it moves, and never reach into the cell of the",
+            "robot before it stands still.",
+            "",
+            "2.1.3 Gloves",
+            "Wear gloves when you clean the gripper, and take them off before you type.",
+        )
+    )
+    assert [(b.heading.level, b.heading.title) for b in read if b.heading] == [
+        (1, "2.1 Safety rules"),
+        (2, "2.1.3 Gloves"),
+    ]
+
+
 def test_running_lines_and_page_numbers_are_dropped() -> None:
     pages = [
         [

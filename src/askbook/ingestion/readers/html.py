@@ -1,6 +1,7 @@
 """HTML to blocks: the visible text of a page, walked without recursion, so that no nesting is too deep."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from selectolax.lexbor import LexborNode
@@ -14,6 +15,7 @@ from askbook.ingestion.readers.html_elements import (
     anchor_of,
     children,
     is_data_table,
+    is_note_reference,
     language_of,
     preformatted,
 )
@@ -108,6 +110,8 @@ class _Walk:
             return [lambda: self._text("”"), *children(node)]
         elif tag == "sup":
             return self._raised(node)
+        elif tag == "a" and is_note_reference(node):
+            self._text(f"[{node.text().strip(' []')}]")
         else:
             return children(node)
         return []
@@ -152,9 +156,9 @@ class _Walk:
         self._writer.close()
 
     def _end_paragraph(self) -> None:
-        if self._runs:
-            self._writer.paragraph(self._runs)
-            self._runs = []
+        runs, self._runs = self._runs, []
+        for paragraph in _divided(runs):
+            self._writer.paragraph(paragraph)
 
     def _text(self, text: str) -> None:
         text = _SPACE.sub(" ", clean(text))
@@ -231,6 +235,22 @@ class _Walk:
         self._emphasis = emphasis
         runs, self._runs = self._runs, before
         return runs
+
+
+def _divided(runs: list[Run]) -> Iterator[list[Run]]:
+    """Paragraphs as people made them who pressed enter twice."""
+    paragraph: list[Run] = []
+    follows_break = False
+    for run in runs:
+        is_break = run.kind == "break"
+        if is_break and follows_break:
+            yield paragraph
+            paragraph = []
+        else:
+            paragraph.append(run)
+        if is_break or run.kind != "text" or run.text.strip():
+            follows_break = is_break
+    yield paragraph
 
 
 def _is_inside_link(node: LexborNode) -> bool:

@@ -15,9 +15,11 @@ _NO_CONTENT_CLASSES = frozenset(
     "theme-doc-footer sphinxsidebar related toctree-wrapper-hidden breadcrumb breadcrumbs rst-breadcrumbs-buttons "
     "edit-this-page pagination-nav nav-wrapper nav-chapters linenos lineno linenodiv gutter line-number "
     "line-numbers-rows boring katex-html MathJax_Preview MathJax_SVG sr-only visually-hidden "
-    "screen-reader-text skip-link mw-editsection copybtn clipboard".split()
+    "screen-reader-text skip-link mw-editsection copybtn clipboard footnote-back footnote-backref fn-backref".split()
 )
-_NO_CONTENT_ROLES = frozenset(("navigation", "search", "banner", "contentinfo", "doc-toc"))
+_NO_CONTENT_ROLES = frozenset(
+    ("navigation", "search", "banner", "contentinfo", "doc-toc", "doc-backlink")
+)
 _PERMALINK_CLASSES = frozenset(
     "headerlink hash-link header-anchor heading-anchor anchor-link anchorjs-link permalink".split()
 )

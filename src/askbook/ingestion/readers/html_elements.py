@@ -44,6 +44,15 @@ def is_data_table(table: LexborNode) -> bool:
     return has_rows
 
 
+def is_note_reference(link: LexborNode) -> bool:
+    """Whether a link is the number of a note."""
+    attributes = link.attributes
+    told = attributes.get("role") == "doc-noteref" or "noteref" in (
+        attributes.get("epub:type") or ""
+    )
+    return told and re.fullmatch(r"\[?[\w*†‡§]{1,4}\]?", link.text().strip()) is not None
+
+
 def preformatted(node: LexborNode) -> str:
     """The text of code as it stands, with line breaks for `<br>` and without what is hidden."""
     parts: list[str] = []

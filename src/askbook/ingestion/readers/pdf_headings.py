@@ -1,5 +1,6 @@
 """Which lines of a PDF are headings: those of its bookmarks, else those that stand out."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ _NO_HEADING = (".", ",", ";", ":", "!", "-")
 _MAX_HEADING = 90
 _MAX_HEADING_LINES = 3
 _MAX_LEVEL = 6
+_NUMBERED_TITLE = re.compile(r"\s*(\d{1,2}(?:\.\d{1,2}){1,3})\.?\s+[^\W\d_a-z]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,10 @@ def _prominent(lines: Sequence[Line], measure: Measure) -> dict[int, tuple[int, 
             else:
                 found[index] = (1, levels[line.size])
                 latest = index
+        elif (numbered := _NUMBERED_TITLE.match(line.text)) and measure.stands_apart(
+            before, line, None
+        ):
+            found[index] = (1, min(own + numbered[1].count(".") - 1, 4))
         elif line.is_bold and measure.stands_apart(before, line, None):
             found[index] = (1, min(own, 3))
         elif measure.stands_apart(before, line, after) and _is_titled(line.text):

@@ -30,6 +30,10 @@ READ = (*SUFFIXES, *HTML, EPUB, PDF)
 _REDIRECT = re.compile(
     rb"""<meta[^>]*http-equiv\s*=\s*["']?refresh["']?[^>]*url\s*=\s*([^"'>\s]+)""", re.I
 )
+_MADE_FOR_FINDING = {
+    "objects.inv": ("genindex.html", "py-modindex.html", "search.html"),  # Sphinx
+    "book*.js": ("print.html", "toc.html", "404.html"),  # mdBook
+}
 _MAX_REDIRECT = 4096
 """Bytes; a longer page says something itself."""
 
@@ -60,6 +64,10 @@ class PlainReader(SiteReader):
                 files.extend(self._documents(name, warnings))
             elif name.lower().endswith(HTML) and (target := self._redirect(name)):
                 warnings.append(f"{name} only leads on to {target}; it was left out.")
+            elif self._is_made_for_finding(name):
+                warnings.append(
+                    f"{name} was made by a site generator to find pages; it was left out."
+                )
             else:
                 files.append(name)
         return Discovery(tuple(files), tuple(warnings))
@@ -204,6 +212,15 @@ class PlainReader(SiteReader):
         except OSError:
             return ""
         return match[1].decode("utf-8", "replace")[:200] if match else ""
+
+    def _is_made_for_finding(self, name: str) -> bool:
+        """An index, a search page or the whole site on one page, beside what names its generator."""
+        page = Path(name).name.lower()
+        folder = (self.docs_root / name).parent
+        for sign, pages in _MADE_FOR_FINDING.items():
+            if page in pages and any(folder.glob(sign)):
+                return True
+        return False
 
     def _declared(self, source_file: str, title: str, *, is_numbered: bool = False) -> Declared:
         is_index = is_numbered and self.is_index(source_file)
