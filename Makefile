@@ -48,7 +48,7 @@ lock: $(VENV)/.made ## Resolve the dependencies anew
 	@$(UV) pip compile -q --universal --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  pyproject.toml -o requirements.lock
 	@$(UV) pip compile -q --universal --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  pyproject.toml --extra server --extra otel --group check --group test --group eval -o requirements-dev.lock
+	  pyproject.toml --extra server --extra pdf --extra otel --group check --group test --group eval -o requirements-dev.lock
 
 browser:
 	@command -v chromium >/dev/null 2>&1 || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1 || \

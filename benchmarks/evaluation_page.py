@@ -99,7 +99,7 @@ def _against_default(e: Evaluated, name: str) -> str:
 
 
 def _metrics(results: Sequence[Result]) -> list[str]:
-    metrics = ("recall@5", "hit@5", "mrr@10", "span_recall", "span_iou")
+    metrics = ("recall@5", "hit@5", "mrr@10", "page_hit@5", "span_recall", "span_iou")
     lines = [
         "## The default in other measures",
         "",

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 from askbook.evaluation.datasets import Dataset, Question, load_dataset
-from askbook.ingestion.readers.walk import SUFFIXES
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SAMPLE_BOOK = REPOSITORY / "examples" / "physical-ai-book"
@@ -45,11 +45,8 @@ def folders(data: Path) -> Iterator[tuple[Path, str | None]]:
     for folder in sorted(path for path in data.iterdir() if path.is_dir()):
         if folder.name == OFF_TOPIC:
             continue
-        docs = folder / "docs"
-        unread = {p.suffix for p in docs.rglob("*.*") if p.is_file()} & {".pdf", ".epub"}
-        readers_missing = sorted(unread - set(SUFFIXES))
-        reason = f"no reader for {', '.join(readers_missing)} yet" if readers_missing else None
-        yield folder, reason
+        needs_pypdf = any((folder / "docs").rglob("*.pdf")) and find_spec("pypdf") is None
+        yield folder, "its PDFs need `pip install 'askbook[pdf]'`" if needs_pypdf else None
 
 
 def refusal_sets(data: Path) -> Iterator[RefusalSet]:

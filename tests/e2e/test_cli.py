@@ -271,7 +271,10 @@ def test_a_book_of_which_nothing_can_be_read_is_not_added(tmp_path: Path) -> Non
 def test_a_missing_path_is_told(tmp_path: Path) -> None:
     ended = askbook("ingest", tmp_path / "nowhere", data_dir=tmp_path / "data")
     assert ended.code == 4
-    assert "nowhere is not a folder. Give the folder that holds the book." in ended.complaint
+    assert (
+        "nowhere is not a folder or a file. Give the folder or the file that is the book."
+        in ended.complaint
+    )
 
 
 def test_a_bad_ingest_loses_nothing(data_dir: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import ebooks
 from askbook.cli import evaluate as command
 from askbook.cli.main import app, main
 from askbook.config import Settings, load_settings
@@ -90,6 +91,26 @@ def test_eval_prints_the_documented_numbers(
     [database] = (tmp_path / "data-eval").rglob(DATABASE_FILE)
     with closing(sqlite3.connect(database)) as connection:
         assert connection.execute("SELECT count(*) FROM gaps").fetchone() == (0,)
+
+
+def test_pages_of_a_pdf_are_scored_with_the_pages_beside_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = tmp_path / "handbooks"
+    (made / "docs").mkdir(parents=True)
+    filler = [ebooks.lines(f"Page {word} tells nothing of use.") for word in ("a", "b", "c")]
+    bees, bread = (ebooks.lines(PASSAGES[name][1]) for name in ("bees#1", "bread#1"))
+    (made / "docs" / "all.pdf").write_bytes(ebooks.pdf([bees, *filler, bread]))
+    rows = [
+        {**QUESTIONS[number], "gold_docs": ["all.pdf"], "gold_pages": [{"doc_id": "all.pdf", "page": page}]}
+        for number, page in ((0, 2), (1, 40))
+    ]  # fmt: skip
+    (made / "questions.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    code, out = run(
+        capsys, str(made), "--retrieval", "--json", "--data-dir", str(tmp_path / "data")
+    )
+    assert code == 0
+    assert json.loads(out)["retrieval"]["page_hit@5"] == 0.5
 
 
 def test_eval_fails_under_a_limit_with_exit_code_5(

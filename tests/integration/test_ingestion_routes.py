@@ -115,6 +115,21 @@ async def test_a_known_books_folder_needs_no_books_dir(serve: Serve, data_dir: P
         assert job["files_skipped"] == job["files_discovered"] > 0
 
 
+async def test_a_single_file_below_the_books_dir_is_a_book(
+    serve: Serve, settings: Settings, books: Path
+) -> None:
+    page = books / "page.html"
+    page.write_text("<h1>Page</h1><p>A gearbox multiplies torque.</p>", encoding="utf-8")
+    async with serve(settings) as http:
+        missing = await http.post("/ingestion/trigger", json={"path": str(books / "no.html")})
+        assert missing.status_code == 404
+        accepted = await http.post("/ingestion/trigger", json={"path": str(page)})
+        assert accepted.status_code == 202
+        await http.get(accepted.headers["location"], headers={"Accept": "text/event-stream"})
+        job = (await http.get(accepted.headers["location"])).json()
+        assert (job["status"], job["book_id"]) == ("completed", "page")
+
+
 @pytest.mark.parametrize(
     "headers",
     [

@@ -42,7 +42,7 @@ def load(
 ) -> tuple[dict[str, Lesson], dict[str, list[DocumentChunk]], dict[str, str], tuple[str, ...]]:
     reader = open_reader(folder)
     found = reader.discover()
-    data = {name: (reader.docs_root / name).read_bytes() for name in found.files}
+    data = {name: reader.load(name) for name in found.files}
     declared = [reader.declare(name, data[name]) for name in found.files]
     places = reader.places(declared)
     lessons = {

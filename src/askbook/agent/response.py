@@ -1,5 +1,6 @@
 """What a reader gets: an answer whose every sentence names its place, or an honest refusal."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -31,6 +32,8 @@ class Citation:
     quote: str
     quote_start: int
     quote_end: int
+    page: int | None = None
+    """Of a PDF: the page the words stand on, or the section they stand in begins on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,10 +140,16 @@ def cite(book: Book, chunk: DocumentChunk, n: int, start: int, end: int) -> Cita
         page_title=metadata.page_title,
         section_title=section.title or None,
         page_url=page_url,
-        url=f"{url}#{percent(anchor)}" if anchor else url,
+        url=f"{url}#{percent(anchor, safe='/=')}" if anchor else url,
         module_name=metadata.module,
         chunk_id=chunk.id,
         quote=chunk.text[start:end],
         quote_start=start,
         quote_end=end,
+        page=_page(chunk, anchor),
     )
+
+
+def _page(chunk: DocumentChunk, anchor: str) -> int | None:
+    named = re.fullmatch(r"page=(\d{1,6})", anchor)
+    return int(named[1]) if named and chunk.metadata.page_start is not None else None

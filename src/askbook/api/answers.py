@@ -52,9 +52,10 @@ def _chip(known: Mapping[int, Citation], n: int) -> str:
 
 
 def place_of(citation: Citation) -> str:
-    """Page and section, for people."""
+    """Page and section, for people; of a PDF the number of the page too."""
     page, section = citation.page_title, citation.section_title
-    return f"{page} › {section}" if section and section != page else page
+    place = f"{page} › {section}" if section and section != page else page
+    return place if citation.page is None else f"{place}, p. {citation.page}"
 
 
 @dataclass(slots=True)

@@ -237,13 +237,19 @@ def _is_balanced(markup: str) -> bool:
 
 
 def _anchors(written: Sequence[tuple[int, str]], given: Sequence[Heading]) -> Iterator[str]:
-    """For each heading on the page the anchor given for it, in order; none when it has none."""
+    """For each heading on the page the anchor given for it, in order; none when it has none.
+
+    Headings on one page of a PDF share theirs: the first has it.
+    """
     position = 0
+    used: set[str] = set()
     for key in written:
         for index in range(position, len(given)):
             if (given[index].level, letters(given[index].title)) == key:
                 position = index + 1
-                yield given[index].anchor
+                anchor = given[index].anchor
+                yield "" if anchor in used else anchor
+                used.add(anchor)
                 break
         else:
             yield ""

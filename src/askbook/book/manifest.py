@@ -84,6 +84,16 @@ def load_book(folder: Path, book_id: str | None = None) -> Book:
     )
 
 
+def book_of_file(path: Path, book_id: str | None = None) -> Book:
+    """The book that is one file; a manifest belongs to a folder, and so has no say in it."""
+    identifier = book_id or slugify(path.stem)
+    if not identifier:
+        raise ConfigurationError(
+            f"No book id can be made from the file name {path.name!r}.", "Pass --book ID."
+        )
+    return Book(book_id=identifier, title=_title_from(path.stem))
+
+
 def slugify(name: str) -> str:
     """Lower-case ASCII letters, digits and single hyphens."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()

@@ -145,6 +145,8 @@ def show_places(answer: ShownAnswer, *, quotes: bool = False) -> None:
         title = citation["page_title"]
         if citation["section_title"] and citation["section_title"] != title:
             title = f"{title} › {citation['section_title']}"
+        if citation.get("page"):
+            title = f"{title}, p. {citation['page']}"
         typer.secho(f"[{citation['n']}] {title}", bold=True)
         if quotes:
             typer.echo("    “" + citation["quote"].replace("\n", "\n    ") + "”")

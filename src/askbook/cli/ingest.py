@@ -1,4 +1,4 @@
-"""`askbook ingest`: makes the index equal to a folder, with a progress bar on stderr."""
+"""`askbook ingest`: makes the index equal to a folder or a file, with a progress bar on stderr."""
 
 import asyncio
 from pathlib import Path
@@ -10,6 +10,7 @@ from askbook.cli.output import AsJson, DataDir, note, print_json, run, settings_
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
+    from watchfiles import Change
 
     from askbook.bootstrap import Askbook
     from askbook.config import Settings
@@ -25,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 
 def ingest(
-    path: Annotated[Path, typer.Argument(help="The folder of the book.")],
+    path: Annotated[Path, typer.Argument(help="The folder of the book, or its one file.")],
     book: Annotated[
         str | None,
         typer.Option("--book", help="The book's id [default: from its manifest or name]."),
@@ -90,8 +91,10 @@ def _check_watching(path: Path, *, dry_run: bool, as_json: bool) -> None:
             f"--watch does not end by itself, and so does not go with {'--dry-run' if dry_run else '--json'}.",
             "Leave out one of them.",
         )
-    if not path.is_dir():
-        raise InvalidInput(f"{path} is not a folder.", "Give the folder that holds the book.")
+    if not path.exists():
+        raise InvalidInput(
+            f"{path} is not a folder or a file.", "Give the folder or the file that is the book."
+        )
 
 
 async def _watch(settings: "Settings", path: Path, book: str | None, mode: Mode) -> None:
@@ -103,7 +106,13 @@ async def _watch(settings: "Settings", path: Path, book: str | None, mode: Mode)
 
     # What an ingest writes may lie inside the folder.
     relevant = DefaultFilter(ignore_paths=[settings.storage.data_dir.resolve()])
-    changes = changes_of(path, watch_filter=relevant)
+    watched = path.resolve()
+
+    def concerns(change: "Change", name: str) -> bool:
+        # A file is often replaced, not written to: its folder sees that.
+        return relevant(change, name) and (watched.is_dir() or Path(name) == watched)
+
+    changes = changes_of(watched if watched.is_dir() else watched.parent, watch_filter=concerns)
     while True:
         # Begun before the ingest: what is saved meanwhile counts.
         waiting = asyncio.ensure_future(anext(changes))
@@ -119,7 +128,7 @@ async def _watch(settings: "Settings", path: Path, book: str | None, mode: Mode)
 async def ingest_with_bar(
     askbook: "Askbook", path: Path, book: str | None = None, mode: Mode = "incremental"
 ) -> "IngestionJob":
-    """Ingest a folder and show the progress on stderr."""
+    """Ingest a folder or a file and show the progress on stderr."""
     with _bar() as bar:
         files = bar.add_task("Reading", total=None, chunks=0, rate="…")
         progress = None

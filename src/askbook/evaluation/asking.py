@@ -44,6 +44,8 @@ class Outcome:
     threshold_confidence: float = 0.0
     """What the fixed-threshold policy makes of the same retrieval."""
     threshold_answered: bool = False
+    pages: list[Span] = field(default_factory=list[Span])
+    """Of passages that stand on pages: the document, the first page and the last."""
     features: dict[str, float] = field(default_factory=dict[str, float])
     """What a calibration reads of the retrieval."""
 
@@ -51,7 +53,10 @@ class Outcome:
     def from_json(cls, row: dict[str, Any]) -> "Outcome":
         answer = row.pop("answer")
         spans = [(str(d), int(s), int(e)) for d, s, e in row.pop("spans")]
-        return cls(**row, spans=spans, answer=None if answer is None else _answer_from(answer))
+        pages = [(str(d), int(s), int(e)) for d, s, e in row.pop("pages", ())]
+        return cls(
+            **row, spans=spans, pages=pages, answer=None if answer is None else _answer_from(answer)
+        )
 
 
 class Asker:
@@ -119,6 +124,7 @@ class Asker:
             last_turn_only=await self._ranked(text, chosen) if history else None,
             threshold_confidence=by_threshold.confidence,
             threshold_answered=by_threshold.should_answer,
+            pages=self._pages(context),
             features=features_of(context),
         )
 
@@ -174,6 +180,15 @@ class Asker:
             max(0, metadata.char_start - place.offset),
             max(0, metadata.char_end - place.offset),
         )
+
+    def _pages(self, context: RetrievalContext) -> list[Span]:
+        found: list[Span] = []
+        for result in context.results:
+            metadata = result.chunk.metadata
+            if metadata.page_start is not None and metadata.page_end is not None:
+                document = self._corpus.place(metadata.source_file).doc_id
+                found.append((document, metadata.page_start, metadata.page_end))
+        return found
 
     def _query(self, text: str, chosen: Configuration, limit: int) -> SearchQuery:
         return SearchQuery(

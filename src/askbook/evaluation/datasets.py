@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from askbook.errors import InvalidInput
+from askbook.ingestion.readers.plain import READ
 
 SEED = 20
 LAYOUT = "A dataset folder holds docs/ or corpus.jsonl[.gz], questions.jsonl[.gz] and, if it has grades, qrels.tsv."
@@ -26,6 +27,14 @@ class GoldSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class GoldPage:
+    """A page of a PDF, counted from 1, that answers a question."""
+
+    doc_id: str
+    page: int
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """One row: what is asked, whether the corpus answers it, and where."""
 
@@ -35,6 +44,7 @@ class Question:
     answers: tuple[str, ...] = ()
     grades: Mapping[str, int] = field(default_factory=dict[str, int])
     spans: tuple[GoldSpan, ...] = ()
+    pages: tuple[GoldPage, ...] = ()
     history: tuple[str, ...] = ()
     """What the user said before, oldest first."""
     groups: tuple[str, ...] = ()
@@ -88,7 +98,7 @@ def find_corpus(folder: Path) -> Path:
         if (folder / name).is_file():
             return folder / name
     if not folder.is_dir() or not any(
-        path.is_dir() or path.suffix == ".md" for path in folder.iterdir()
+        path.is_dir() or path.name.lower().endswith(READ) for path in folder.iterdir()
     ):
         raise InvalidInput(
             f"{folder} holds no documents.", "Name a corpus with --docs DIR. " + LAYOUT
@@ -118,6 +128,11 @@ class _Span(BaseModel):
     end: int
 
 
+class _Page(BaseModel):
+    doc_id: str
+    page: int
+
+
 class _Row(BaseModel):
     """The fields we read; sets carry many more of their own."""
 
@@ -129,6 +144,7 @@ class _Row(BaseModel):
     answers: list[str] | None = None
     gold_docs: list[str] | None = None
     gold_spans: list[_Span] | None = None
+    gold_pages: list[_Page] | None = None
     history: list[dict[str, Any]] | None = None
     history_user: list[str] | None = None
     kind: str | None = None
@@ -157,6 +173,7 @@ def _question(raw: dict[str, Any], grades: Mapping[str, Mapping[str, int]]) -> Q
         answers=tuple(row.answers or ()),
         grades=gold if row.answerable is not False else {},
         spans=tuple(GoldSpan(s.doc_id, s.start, s.end) for s in row.gold_spans or ()),
+        pages=tuple(GoldPage(p.doc_id, p.page) for p in row.gold_pages or ()),
         history=tuple(row.history_user or said),
         groups=tuple(f"{name}={value}" for name, value in named.items() if value is not None),
     )

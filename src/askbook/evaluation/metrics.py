@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 Span: TypeAlias = tuple[str, int, int]
-"""A document, and from which to which character."""
+"""A document, and from which to which character or page."""
 
 BINS = 10
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -61,6 +61,20 @@ def span_overlap(found: Sequence[Span], gold: Sequence[Span]) -> tuple[float, fl
     )
     union = found_length + gold_length - common
     return (common / gold_length if gold_length else 0.0, common / union if union else 0.0)
+
+
+def page_hit(found: Sequence[Span], gold: Sequence[tuple[str, int]], k: int) -> float:
+    """1 when one of the first k passages touches a gold page or one beside it.
+
+    Whoever marks pages by hand is often one off: an answer begins at the foot of the page before.
+    """
+    return float(
+        any(
+            doc == gold_doc and first - 1 <= page <= last + 1
+            for doc, first, last in found[:k]
+            for gold_doc, page in gold
+        )
+    )
 
 
 def _length(spans: Sequence[Span]) -> int:

@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from askbook.evaluation.asking import Asker, Outcome
 from askbook.evaluation.bm25 import DocumentBm25
@@ -12,6 +13,9 @@ from askbook.evaluation.configurations import DEFAULT, WHOLE_DOCUMENTS, configur
 from askbook.evaluation.datasets import Dataset, Passage, Question, read_passages, sample
 from askbook.evaluation.keeping import Kept
 from askbook.evaluation.request import Request
+from askbook.ingestion.readers import open_reader
+from askbook.ingestion.readers.plain import READ
+from askbook.ingestion.readers.walk import SUFFIXES
 
 AT_ONCE = 4
 """Questions on their way together. The judge alone keeps the cores busy but for moments; what else a search needs
@@ -138,7 +142,24 @@ def _documents(dataset: Dataset) -> list[Passage]:
     inner = dataset.corpus / "docs"
     root = inner if inner.is_dir() else dataset.corpus
     return [
-        Passage(path.relative_to(root).as_posix(), "", path.read_text("utf-8", "replace"))
+        Passage(path.relative_to(root).as_posix(), "", _text_of(path))
         for path in sorted(root.rglob("*"))
-        if path.suffix in (".md", ".mdx", ".markdown")
+        if path.is_file() and path.name.lower().endswith(READ)
     ]
+
+
+def _text_of(path: Path) -> str:
+    """A file whole: Markdown as it is written, other formats as they are read."""
+    if path.name.lower().endswith(SUFFIXES):
+        return path.read_text("utf-8", "replace")
+    reader = open_reader(path)
+    files = reader.discover().files
+    declared = [reader.declare(name, reader.load(name)) for name in files]
+    places = reader.places(declared)
+    return "\n\n".join(
+        block.text
+        for each in declared
+        for block in reader.read(
+            each, places[each.source_file], reader.load(each.source_file)
+        ).blocks
+    )

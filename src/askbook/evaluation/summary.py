@@ -14,6 +14,7 @@ from askbook.evaluation.metrics import (
     ece,
     hit,
     ndcg,
+    page_hit,
     percentile,
     recall,
     reciprocal_rank,
@@ -58,6 +59,7 @@ def retrieval_values(pairs: Pairs) -> dict[str, list[float]]:
     """Every retrieval metric per question with gold, in order: what means and comparisons are made of."""
     values: dict[str, list[float]] = {"ndcg@10": [], "recall@5": [], "hit@5": [], "mrr@10": []}
     spans: list[tuple[float, float]] = []
+    pages: list[float] = []
     for question, outcome in pairs:
         if not question.grades:
             continue
@@ -69,6 +71,11 @@ def retrieval_values(pairs: Pairs) -> dict[str, list[float]]:
         if question.spans:
             gold = [(span.doc_id, span.start, span.end) for span in question.spans]
             spans.append(span_overlap(outcome.spans, gold))
+        if question.pages:
+            wanted = [(page.doc_id, page.page) for page in question.pages]
+            pages.append(page_hit(outcome.pages, wanted, 5))
+    if pages:
+        values["page_hit@5"] = pages
     if spans:
         values["span_recall"] = [found for found, _ in spans]
         values["span_iou"] = [overlap for _, overlap in spans]

@@ -62,7 +62,7 @@ class Pipeline:
     async def run(
         self, folder: Path, book_id: str | None = None, mode: IngestionMode = "incremental"
     ) -> AsyncIterator[IngestionEvent]:
-        """Ingest a folder; the events tell what happened, in order."""
+        """Ingest a folder or a file; the events tell what happened, in order."""
         reader = await asyncio.to_thread(open_reader, folder, book_id)
         book_id = reader.book.book_id
         shelved = await self._shelved(reader, mode)
@@ -166,7 +166,7 @@ class Pipeline:
         if not plan.discovered:
             raise InvalidInput(
                 f"No lesson was found in {reader.docs_root}.",
-                "Point askbook at a folder with .md or .mdx files; nothing was changed.",
+                "Point askbook at a folder with .md, .mdx, .html, .epub or .pdf files; nothing was changed.",
             )
         if shelved is not None and lessons and mode != "recreate":
             _refuse_foreign_folder(folder, shelved, plan)
@@ -332,7 +332,7 @@ def _refuse_foreign_folder(folder: Path, shelved: ShelvedBook, plan: Plan) -> No
     before = Path(shelved.folder)
     if before == folder.resolve() or plan.familiar:
         return
-    if before.is_dir() and any(before.iterdir()):
+    if before.is_file() or (before.is_dir() and any(before.iterdir())):
         raise Conflict(
             f"The id {shelved.book.book_id!r} already belongs to the book in {before}, "
             f"which shares no lesson with {folder}.",

@@ -69,15 +69,12 @@ class Survey:
 def survey(reader: Reader) -> Survey:
     """Read and hash every file once."""
     discovery = reader.discover()
-    root = f"{reader.docs_root}{os.sep}"
     hashes: dict[str, str] = {}
     failed: dict[str, str] = {}
     for source_file in discovery.files:
         try:
-            # Of tens of thousands of files, making a Path of each takes as long as hashing it.
-            with open(root + source_file, "rb") as file:  # noqa: PTH123
-                hashes[source_file] = hashlib.sha256(file.read()).hexdigest()
-        except OSError as error:
+            hashes[source_file] = hashlib.sha256(reader.load(source_file)).hexdigest()
+        except (OSError, AskbookError) as error:
             failed[source_file] = reason(error)
     return Survey(discovery, hashes, failed)
 
@@ -86,7 +83,7 @@ def plan_of_unchanged(reader: Reader, found: Survey, marks: Sequence[Mark]) -> P
     """The plan when every file is as the library knows it, which is the usual case; else None."""
     if len(marks) != len(found.hashes) or found.failed:
         return None
-    includes = IncludeHashes(reader.docs_root)
+    includes = IncludeHashes(reader)
     for mark in marks:
         if not _same_inputs(mark, found.hashes.get(mark.source_file), includes):
             return None
@@ -113,7 +110,7 @@ def make_plan(
         found.discovery.files, failed=dict(found.failed), warnings=list(found.discovery.warnings)
     )
     hashes = found.hashes
-    includes = IncludeHashes(reader.docs_root)
+    includes = IncludeHashes(reader)
     trusted = same_settings and mode == "incremental"
     known_hashes = {before.file_hash for before in shelved.values()}
     plan.familiar = sum(file_hash in known_hashes for file_hash in hashes.values())
@@ -125,8 +122,7 @@ def make_plan(
             declared[source_file] = _declared_before(before)
             continue
         try:
-            data = (reader.docs_root / source_file).read_bytes()
-            declared[source_file] = reader.declare(source_file, data)
+            declared[source_file] = reader.declare(source_file, reader.load(source_file))
         except Exception as error:
             # Whatever is wrong with one file, the others are not to suffer from it.
             plan.failed[source_file] = reason(error)
@@ -139,16 +135,16 @@ def make_plan(
 class IncludeHashes:
     """Hashes of included files, each read once."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
         self._known: dict[str, str] = {}
 
     def of(self, path: str) -> str:
         if path not in self._known:
             try:
-                data = (self._root / path).read_bytes()
+                data = self._reader.load(path)
                 self._known[path] = hashlib.sha256(data).hexdigest()
-            except OSError:
+            except (OSError, AskbookError):
                 self._known[path] = "missing"
         return self._known[path]
 
@@ -176,7 +172,7 @@ def reason(error: Exception) -> str:
 
 
 def _gone(plan: Plan, root: Path, shelved: Mapping[str, ShelvedLesson]) -> list[str]:
-    """Shelved files that are no longer there; those in a folder that cannot be listed have failed."""
+    """Shelved files that are no longer there; those in a folder or an e-book that cannot be read have failed."""
     found = set(plan.discovered)
     gone: list[str] = []
     trouble: dict[PurePosixPath, str] = {}
@@ -185,6 +181,9 @@ def _gone(plan: Plan, root: Path, shelved: Mapping[str, ShelvedLesson]) -> list[
         if path in found:
             continue
         for folder in reversed(PurePosixPath(path).parents):
+            if str(folder) in found and str(folder) in plan.failed:
+                plan.failed[path] = plan.failed[str(folder)]
+                break
             if folder not in listed and folder not in trouble:
                 try:
                     os.scandir(root / folder).close()

@@ -85,7 +85,7 @@ class _Preparer:
         self._reader = reader
         self._count_tokens = count_tokens
         self._now = now
-        self._includes = IncludeHashes(reader.docs_root)
+        self._includes = IncludeHashes(reader)
         self._staying = set(staying)
 
     def add(self, unit: Unit, batch: Batch) -> None:
@@ -115,7 +115,7 @@ class _Preparer:
 
     def _read(self, planned: PlannedLesson, warnings: list[str]) -> PreparedLesson:
         declared, place, before = planned.declared, planned.place, planned.before
-        data = (self._reader.docs_root / declared.source_file).read_bytes()
+        data = self._reader.load(declared.source_file)
         changed = hashlib.sha256(data).hexdigest() != planned.file_hash
         if changed:
             warnings.append(

@@ -74,6 +74,8 @@ def split_lesson(
         nearest = part.path[-1] if part.path else None
         pages = [block.page for block in part.blocks if block.page is not None]
         anchor = nearest.anchor if nearest else ""
+        if pages:
+            anchor = f"page={min(pages)}"  # viewers of PDF open it there
         chunks.append(
             DocumentChunk(
                 ids[index],

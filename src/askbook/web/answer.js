@@ -189,8 +189,9 @@ function asText({ response, citations }, actions) {
   return [response, sources.join("\n")].filter(Boolean).join("\n\n");
 }
 
-export function placeOf({ page_title: page, section_title: section }) {
-  return section && section !== page ? `${page} › ${section}` : page;
+export function placeOf({ page_title: title, section_title: section, page }) {
+  const place = section && section !== title ? `${title} › ${section}` : title;
+  return page ? `${place}, p. ${page}` : place;
 }
 
 /** Markdown less its marks, for a line of preview. */

@@ -101,6 +101,24 @@ def test_a_quotation_is_cited_under_its_own_heading() -> None:
     assert (after.section_title, after.url) == ("Größe", "/x#gr%C3%B6%C3%9Fe")
 
 
+@pytest.mark.parametrize("base_url", [None, "https://x.org"])
+def test_a_citation_of_a_pdf_names_its_page(base_url: str | None) -> None:
+    chunk = make_chunk(TEXT)
+    metadata = replace(chunk.metadata, url="/a.pdf#page=11", page_start=11, page_end=12)
+    chunk = replace(chunk, metadata=metadata, sections=(Section(21, "Next", "page=12"),))
+    book = Book("robots", "Robots", base_url=base_url)
+    first, second = cite(book, chunk, 1, 0, 20), cite(book, chunk, 2, 21, 41)
+    assert (first.page, second.page) == (11, 12)
+    assert first.url.endswith("#page=11")
+    assert second.url.endswith("#page=12")
+
+
+def test_an_anchor_like_a_page_is_none_outside_a_pdf() -> None:
+    chunk = make_chunk(TEXT)
+    chunk = replace(chunk, metadata=replace(chunk.metadata, url="/a.html#page=11"))
+    assert cite(Book("robots", "Robots"), chunk, 1, 0, 20).page is None
+
+
 def test_a_lesson_without_anchor_opens_at_its_top() -> None:
     citation = cite(Book("robots", "Robots"), make_chunk(TEXT, url="/ros2/nodes"), 1, 0, 5)
     assert "#" not in citation.url

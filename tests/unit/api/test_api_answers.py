@@ -34,6 +34,11 @@ def test_a_known_number_becomes_a_chip_that_names_its_place() -> None:
     )
 
 
+def test_a_place_in_a_pdf_names_its_page() -> None:
+    html = render_answer("Yes. [1]", [citation(page=12)])
+    assert 'aria-label="Source 1: Nodes › Graph, p. 12"' in html
+
+
 def test_an_unknown_number_stays_text() -> None:
     assert render_answer("Yes. [2]", [citation()]) == "<p>Yes. [2]</p>"
 

@@ -49,6 +49,15 @@ def test_reads_questions_with_gold_history_and_groups(folder: Path) -> None:
     )
 
 
+def test_gold_pages_are_read_and_a_folder_of_pdfs_is_a_corpus(tmp_path: Path) -> None:
+    page = {"doc_id": "a.pdf", "page": 7}
+    write_rows(tmp_path / "questions.jsonl", {"qid": 1, "question": "What?", "gold_pages": [page]})
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4")
+    dataset = load_dataset(tmp_path)
+    assert [(p.doc_id, p.page) for p in dataset.questions[0].pages] == [("a.pdf", 7)]
+    assert dataset.corpus == tmp_path
+
+
 def test_grades_come_from_qrels_when_there_are_any(folder: Path) -> None:
     (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n1\ta#1\t4\n", encoding="utf-8")
     assert dict(load_dataset(folder).questions[0].grades) == {"a#1": 4}

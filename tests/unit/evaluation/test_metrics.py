@@ -17,6 +17,7 @@ from askbook.evaluation.metrics import (
     ece,
     hit,
     ndcg,
+    page_hit,
     prior_weights,
     recall,
     reciprocal_rank,
@@ -32,6 +33,15 @@ def test_ndcg_of_a_graded_ranking_worked_out_by_hand() -> None:
     ideal = 3 + 1 / math.log2(3)
     assert ndcg(ranked, grades, 10) == pytest.approx((1 + 3 / 2) / ideal)
     assert ndcg(ranked, grades, 1) == pytest.approx(1 / 3)
+
+
+def test_a_page_counts_when_it_or_its_neighbour_is_found() -> None:
+    found = [("a.pdf", 3, 4), ("b.pdf", 9, 9), ("a.pdf", 20, 21)]
+    assert page_hit(found, [("a.pdf", 5)], 5) == 1.0
+    assert page_hit(found, [("a.pdf", 2)], 5) == 1.0
+    assert page_hit(found, [("a.pdf", 6), ("b.pdf", 4)], 5) == 0.0
+    assert page_hit(found, [("b.pdf", 3)], 5) == 0.0
+    assert page_hit(found, [("a.pdf", 20)], 2) == 0.0
 
 
 def test_rank_metrics_worked_out_by_hand() -> None:

@@ -12,7 +12,7 @@ Write = Callable[[dict[str, str | bytes]], Path]
 def read_all(reader: Reader) -> dict[str, Lesson]:
     """Every lesson of a book, as the pipeline reads it."""
     found = reader.discover()
-    data = {name: (reader.docs_root / name).read_bytes() for name in found.files}
+    data = {name: reader.load(name) for name in found.files}
     declared = [reader.declare(name, data[name]) for name in found.files]
     places = reader.places(declared)
     return {

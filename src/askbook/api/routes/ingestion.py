@@ -152,8 +152,8 @@ async def _folder(askbook: Askbook, caller: Grant, body: TriggerRequest) -> tupl
             "This folder is neither a known book's nor below ASKBOOK_BOOKS_DIR.",
             "Ingest it once with `askbook ingest PATH`, or set ASKBOOK_BOOKS_DIR.",
         )
-    if not folder.is_dir():
-        raise NotFound(f"There is no folder {body.path!r}.")
+    if not folder.exists():
+        raise NotFound(f"There is no file or folder {body.path!r}.")
     return folder, body.book_id or recorded.get(folder)
 
 

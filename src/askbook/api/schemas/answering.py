@@ -52,6 +52,7 @@ class CitationBody(BaseModel):
     quote: str
     quote_start: int
     quote_end: int
+    page: int | None = None
 
     @classmethod
     def of(cls, citation: Citation) -> "CitationBody":

@@ -61,6 +61,10 @@ class Reader(Protocol):
         """Changes when something beside the lessons changes how they are read: manifest, site configuration, versions."""
         ...
 
+    def load(self, source_file: str) -> bytes:
+        """What a lesson, or something it includes, is made from: a file, or a document inside one."""
+        ...
+
     def declare(self, source_file: str, data: bytes) -> Declared:
         """The place a file asks for (frontmatter, path, navigation)."""
         ...

@@ -18,7 +18,7 @@ from askbook.ingestion.readers.markup import (
 )
 from askbook.ingestion.readers.traced import TracedText
 
-_OPTIONS = (
+OPTIONS = (
     pyromark.Options.ENABLE_TABLES
     | pyromark.Options.ENABLE_FOOTNOTES
     | pyromark.Options.ENABLE_STRIKETHROUGH
@@ -53,7 +53,7 @@ def read_blocks(source: TracedText, dialect: Dialect) -> list[Block]:
 def plain_text(inline: str) -> str:
     """Inline Markdown without its marks: code, emphasis and links reduced to their text."""
     parts: list[str] = []
-    for event in pyromark.events(inline, options=_OPTIONS):
+    for event in pyromark.events(inline, options=OPTIONS):
         if isinstance(event, dict):
             (kind, value), *_ = event.items()
             if kind in ("Text", "Code", "InlineMath", "DisplayMath"):
@@ -89,7 +89,7 @@ class _Blocks:
         self._seen_bytes = self._seen_chars = 0
 
     def read(self) -> list[Block]:
-        events: Any = pyromark.events_with_range(self._source.text, options=_OPTIONS)
+        events: Any = pyromark.events_with_range(self._source.text, options=OPTIONS)
         for event, span in events:
             if type(event) is str:
                 continue  # a rule shows no text

@@ -1,6 +1,7 @@
 """What all readers of Markdown sites share: declare a lesson, place it, read it into blocks."""
 
 import hashlib
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
 
-from askbook.book import Book, Lesson
+from askbook.book import Block, Book, Lesson
 from askbook.book.manifest import MANIFEST
 from askbook.ingestion.readers.base import READER_VERSION, Declared, Discovery, Place
 from askbook.ingestion.readers.frontmatter import (
@@ -101,6 +102,11 @@ class SiteReader(ABC):
                 digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
         return digest.hexdigest()
 
+    def load(self, source_file: str) -> bytes:
+        # Of tens of thousands of files, making a Path of each takes as long as hashing it.
+        with open(f"{self.docs_root}{os.sep}{source_file}", "rb") as file:  # noqa: PTH123
+            return file.read()
+
     def declare(self, source_file: str, data: bytes) -> Declared:
         text = decode(source_file, data)
         front = read_frontmatter(source_file, text)
@@ -108,7 +114,7 @@ class SiteReader(ABC):
         audience = read_audience(source_file, front.fields, self.book)
         warnings.extend(audience.warnings)
         is_index = self.is_index(source_file)
-        named = self._named_numbers(source_file)
+        named = self.named_numbers(source_file)
         chapter = read_number(source_file, front.fields, "chapter", warnings)
         lesson = read_number(source_file, front.fields, "lesson", warnings)
         position = front.fields.get("sidebar_position")
@@ -138,10 +144,25 @@ class SiteReader(ABC):
         page = Page(declared.source_file, self.source(text))
         dialect = self.prepare(page)
         blocks = read_blocks(page.source, dialect)
+        return self.lesson(declared, place, data, blocks, page.includes, page.warnings)
+
+    # Helpers -------------------------------------------------------------------------------
+
+    def lesson(
+        self,
+        declared: Declared,
+        place: Place,
+        data: bytes,
+        blocks: Sequence[Block],
+        includes: Sequence[str] = (),
+        warnings: Sequence[str] = (),
+    ) -> Lesson:
+        """A lesson of these blocks, with a warning when there is nothing to index."""
         if sum(len(block.text.strip()) for block in blocks) < _MIN_VISIBLE:
-            page.warnings.append(
+            warnings = (
+                *warnings,
                 f"{declared.source_file} has fewer than {_MIN_VISIBLE} visible characters; "
-                "nothing of it is indexed."
+                "nothing of it is indexed.",
             )
         return Lesson(
             source_file=declared.source_file,
@@ -155,11 +176,9 @@ class SiteReader(ABC):
             proficiency_level=declared.proficiency_level,
             layer=declared.layer,
             blocks=tuple(blocks),
-            includes=tuple(dict.fromkeys(page.includes)),
-            warnings=(*declared.warnings, *place.warnings, *dict.fromkeys(page.warnings)),
+            includes=tuple(dict.fromkeys(includes)),
+            warnings=(*declared.warnings, *place.warnings, *dict.fromkeys(warnings)),
         )
-
-    # Helpers -------------------------------------------------------------------------------
 
     def order(self, source_file: str) -> Any:
         """The sort key of a lesson in the book."""
@@ -206,7 +225,8 @@ class SiteReader(ABC):
         )
         return Position(name, title, chapter, chapter_title, number)
 
-    def _named_numbers(self, source_file: str) -> tuple[int | None, int | None]:
+    def named_numbers(self, source_file: str) -> tuple[int | None, int | None]:
+        """The chapter and the lesson that a file's name asks for."""
         if not self.names_carry_numbers:
             return None, None
         stem = Path(source_file).stem

@@ -13,8 +13,8 @@ _DIGITS = re.compile(r"(\d+)")
 _SKIPPED_FOLDERS = frozenset(("node_modules", "build", "__pycache__"))
 
 
-def walk(root: Path, partial_prefix: str | None) -> Discovery:
-    """The Markdown files below `root` in natural order; names with the prefix are no lessons."""
+def walk(root: Path, partial_prefix: str | None, suffixes: tuple[str, ...] = SUFFIXES) -> Discovery:
+    """The files with these suffixes below `root` in natural order; names with the prefix are no lessons."""
     files: list[str] = []
     warnings: list[str] = []
     boundary = root.resolve()
@@ -44,7 +44,7 @@ def walk(root: Path, partial_prefix: str | None) -> Discovery:
                 warnings.append(f"{path} is a link that leads nowhere; it was left out.")
                 continue
             if target is not None and not target.is_relative_to(boundary):
-                if is_folder or entry.name.lower().endswith(SUFFIXES):
+                if is_folder or entry.name.lower().endswith(suffixes):
                     warnings.append(f"{path} is a link out of the book; it was left out.")
                 continue
             if is_folder:
@@ -57,7 +57,7 @@ def walk(root: Path, partial_prefix: str | None) -> Discovery:
                     warnings.append(f"{path} is a link to a folder above it; it was left out.")
                     continue
                 visit(Path(entry.path), path, (*ancestors, real))
-            elif is_file and entry.name.lower().endswith(SUFFIXES) and not is_partial(entry.name):
+            elif is_file and entry.name.lower().endswith(suffixes) and not is_partial(entry.name):
                 files.append(path)
 
     visit(root, "", (boundary,))
