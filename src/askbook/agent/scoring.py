@@ -63,6 +63,18 @@ _TASK = re.compile(
     re.IGNORECASE,
 )
 """How the lines of exercises open."""
+_LABELLED = re.compile(r"\W*(?:exercise|challenge|task|problem|question|quiz)\s*#?\d", re.I)
+"""An exercise under any heading."""
+_LISTS_WORKS = re.compile(
+    r"\W*(?:\d[\d.]*\s+)?(?:references?|bibliography|works cited|literature|see also|"
+    r"(?:(?:further|additional|recommended|suggested|more)\s+)?(?:readings?|resources))\W*",
+    re.I,
+)
+_ASKS_FOR_WORKS = re.compile(
+    r"\b(?:references?|bibliography|literature|read(?:ings?)?|resources?|books?|papers?|articles?|authors?|wrote|"
+    r"written|publish\w*|sources?|links?|sites?|websites?|courses?|tutorials?|cite[ds]?|learn more|find out more)\b",
+    re.I,
+)
 _POINTS_BACK = re.compile(
     r"\W*(?:(?:it|its|this|that|these|those|they|them|their|he|she|both|neither|such|"
     r"(?:an?|the)?\s*(?:other|latter|former|same)|otherwise|then|so|therefore|here|there)\b"
@@ -142,10 +154,13 @@ def weigh(signs: Mapping[str, float]) -> float:
 
 
 def _tells(placed: Placed, question: str) -> bool:
-    """Whether a unit says more than the question: it is none itself, and brings a word or number of its own."""
+    """Whether a unit says more than the question: it is none itself, brings a word or number of its own, and does
+    not only say where more can be read."""
     if not question.rstrip().endswith("?"):
         return True
     if placed.unit.text.rstrip().endswith("?") or _sets_a_task(placed):
+        return False
+    if _LISTS_WORKS.fullmatch(_heading_of(placed)) and not _ASKS_FOR_WORKS.search(question):
         return False
     asked = set(re.findall(r"\d+", question))
     news = placed.terms.difference(content_terms(question))
@@ -154,8 +169,13 @@ def _tells(placed: Placed, question: str) -> bool:
 
 def _sets_a_task(placed: Placed) -> bool:
     """Whether a unit gives the reader an exercise instead of telling something."""
-    heading = placed.result.chunk.section_at(placed.unit.start).title
-    return bool(_TASKS.search(heading) and _TASK.match(placed.unit.text))
+    text = placed.unit.text
+    is_task = _TASKS.search(_heading_of(placed)) and _TASK.match(text)
+    return bool(is_task or _LABELLED.match(text))
+
+
+def _heading_of(placed: Placed) -> str:
+    return placed.result.chunk.section_at(placed.unit.start).title
 
 
 def points_back(unit: Unit) -> bool:

@@ -91,6 +91,36 @@ async def test_an_exercise_is_no_answer() -> None:
         assert {s.placed.unit.text for s in scored} == set(wanted)
 
 
+async def test_an_exercise_with_a_number_is_none_under_any_heading() -> None:
+    told = "The lidar measures distance by the time that light takes."
+    task = "**Exercise 8.1**: Simulate a lidar and compare its distance with the truth."
+    context = make_context([0.9], texts=[f"{told}\n\n{task}"], query="What does a lidar measure?")
+    scored = await score_units(context, place_units(context), None)
+    assert [s.placed.unit.text for s in scored] == [told]
+
+
+@pytest.mark.parametrize(
+    ("title", "question", "is_left_out"),
+    [
+        ("References", "What is a lidar?", True),
+        ("12. Further Reading", "What is a lidar?", True),
+        ("References", "Which book explains lidars?", False),
+        ("References in Rust", "What is a lidar?", False),
+    ],
+)
+async def test_a_list_of_works_answers_who_asks_for_works(
+    title: str, question: str, is_left_out: bool
+) -> None:
+    work = "Lidars and their Optics (Ames), chapters two and three."
+    other = "A lidar sends light out and waits for it."
+    context = make_context([0.9, 0.8], texts=[work, other], query=question)
+    first, second = context.results
+    chunk = make_chunk(work, section_title=title)
+    context = replace(context, results=(replace(first, chunk=chunk), second))
+    scored = await score_units(context, place_units(context), None)
+    assert (work not in {s.placed.unit.text for s in scored}) == is_left_out
+
+
 def test_a_lead_in_and_a_line_without_a_full_stop_count_against_a_unit() -> None:
     found = signs("How long does the battery last?")
     assert [s["lead"] for s in found] == [0.0, 0.0, 1.0, 0.0]
