@@ -22,8 +22,11 @@ from askbook.book import (
 )
 from askbook.bootstrap import Askbook, Scope, read_states
 from askbook.config import load_settings
+from askbook.embedding.openai import OpenAIEmbedder
 from askbook.errors import InvalidInput
 from askbook.ingestion.state import IngestionState
+from doubles import WordEmbedder
+from openai_server import KEY, OpenAIServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -384,6 +387,33 @@ async def test_one_book_is_searched_and_no_other(tmp_path: Path) -> None:
 async def state(ingested: Path) -> IngestionState:
     [state] = await read_states(load_settings(data_dir=ingested))
     return state
+
+
+@pytest.mark.spec("C8", "C10")
+async def test_a_chunk_is_embedded_in_the_dimensions_of_its_embedder(
+    chunks: list[DocumentChunk],
+) -> None:
+    with OpenAIServer() as server:
+        settings = load_settings(openai_api_key=KEY, openai_base_url=server.url)
+        vendor = OpenAIEmbedder(settings.embedder, settings.openai)
+        vectors = await vendor.embed_passages([chunk.embedded_text for chunk in chunks[:3]])
+        await vendor.close()
+    assert [vector.shape for vector in vectors] == [(1536,)] * 3
+    assert "text-embedding-3-small" in vendor.fingerprint.name
+
+
+@pytest.mark.spec("C9")
+async def test_when_a_lesson_was_embedded_is_kept_with_it(tmp_path: Path) -> None:
+    folder = tmp_path / "book"
+    folder.mkdir()
+    (folder / "page.md").write_text("# Nodes\n\nA node is a program.\n", encoding="utf-8")
+    settings = load_settings(data_dir=tmp_path / "data")
+    before = datetime.now(UTC)
+    async with Askbook(settings, embedder=WordEmbedder()) as mine:
+        async for _ in mine.ingest(folder, "book"):
+            pass
+    [state] = await read_states(settings)
+    assert before <= state.records["page.md"].ingested_at <= datetime.now(UTC)
 
 
 @pytest.mark.spec("C62", "C63", "C72", "C74")

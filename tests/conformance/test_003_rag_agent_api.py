@@ -11,15 +11,22 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from qdrant_client.models import Distance
 
 from askbook.bootstrap import Askbook
 from askbook.config import ConfidenceSettings, load_settings
 from askbook.conversations import Message, Retrieval
 from askbook.embedding.builtin import BuiltinEmbedder
+from askbook.embedding.openai import OpenAIEmbedder
 from askbook.errors import EmbedderMismatch
+from askbook.index import IndexPoint
+from askbook.index.server import ServerIndex
+from askbook.index.sparse import DENSE
 from askbook.retrieval.calibration import Calibration
 from askbook.retrieval.confidence import ConfidenceMetrics, assess
-from sample_chunks import make_context
+from openai_server import KEY, OpenAIServer
+from qdrant_server import QdrantServer
+from sample_chunks import make_chunk, make_context
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -72,6 +79,28 @@ async def test_one_to_ten_chunks_are_retrieved(client: httpx.AsyncClient) -> Non
     assert (await chat(client, top_k=10)).json()["metrics"]["num_chunks"] == 10
     for wrong in (0, 11, -1, "many"):
         assert (await chat(client, top_k=wrong)).status_code == 422
+
+
+@pytest.mark.spec("D7")
+@pytest.mark.parametrize(
+    ("threshold", "status"), [(-0.01, 422), (1.01, 422), (0.0, 200), (1.0, 200)]
+)
+async def test_a_similarity_threshold_lies_between_zero_and_one(
+    client: httpx.AsyncClient, threshold: float, status: int
+) -> None:
+    assert (await chat(client, similarity_threshold=threshold)).status_code == status
+
+
+@pytest.mark.spec("D7")
+async def test_without_a_similarity_threshold_the_policy_decides(client: httpx.AsyncClient) -> None:
+    absent = (await chat(client)).json()
+    nothing, everything = [
+        (await chat(client, similarity_threshold=cut)).json() for cut in (0.0, 1.0)
+    ]
+    assert absent["should_answer"]
+    assert nothing["metrics"] == absent["metrics"]
+    assert everything["metrics"]["num_chunks"] == 0
+    assert not everything["should_answer"]
 
 
 @pytest.mark.spec("D9", "D42")
@@ -186,6 +215,45 @@ async def test_a_book_is_asked_only_with_the_embedder_that_indexed_it(data_dir: 
             await mine.ask(QUESTION)
     async with Askbook(load_settings(data_dir=data_dir)) as mine:
         assert (await mine.ask(QUESTION)).retrieval_count == 5
+
+
+@pytest.mark.spec("D47")
+async def test_a_query_has_the_dimensions_of_its_embedder() -> None:
+    with OpenAIServer() as server:
+        settings = load_settings(openai_api_key=KEY, openai_base_url=server.url)
+        vendor = OpenAIEmbedder(settings.embedder, settings.openai)
+        assert (await vendor.embed_query(QUESTION)).shape == (1536,)
+        await vendor.close()
+    assert (await BuiltinEmbedder().embed_query(QUESTION)).shape == (384,)
+
+
+@pytest.mark.spec("D66", "D67")
+async def test_a_collection_is_as_wide_as_its_embedder_and_its_points_name_their_place(
+    tmp_path: Path,
+) -> None:
+    chunk = make_chunk("A node is a program that takes part in the graph.", section_title="Nodes")
+    point = IndexPoint(
+        chunk.id,
+        np.eye(1, 1536, dtype=np.float32)[0],
+        chunk.embedded_text,
+        chunk.to_payload(),
+    )
+    with QdrantServer(tmp_path) as server:
+        index = ServerIndex(load_settings(qdrant_url=server.url).index, "fingerprint", 1536)
+        await index.upsert([point])
+        indexes = await index.payload_indexes()
+        [stored] = (await index.retrieve([chunk.id])).values()
+        await index.close()
+        vectors: Any = server.collections["documentation"].config.vectors
+    assert (vectors[DENSE].size, vectors[DENSE].distance) == (1536, Distance.COSINE)
+    assert indexes["content_hash"].lower() == "keyword"
+    payload = stored.payload
+    assert payload["page_title"] == chunk.metadata.page_title
+    assert payload["section_title"] == "Nodes"
+    assert payload["url"] == chunk.metadata.url
+    assert payload["content_hash"] == hashlib.sha256(chunk.text.encode()).hexdigest()
+    assert payload["text"] == chunk.text
+    assert payload["chunk_index"] == 0
 
 
 @pytest.mark.spec("D50")

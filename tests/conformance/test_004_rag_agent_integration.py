@@ -1,14 +1,22 @@
 """Document 004: a query, what it retrieved, the response, and the states between."""
 
 import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, get_args
 
 import httpx
 import pytest
 
+from agent_turns import BOOK, PASSAGES, QUERY, turns_with
+from askbook.agent.definition import book_agent
 from askbook.bootstrap import Askbook, Scope
 from askbook.chat import Turn, TurnState
+from askbook.config import ConfidenceSettings, load_settings
 from askbook.errors import IllegalTransition, InvalidInput
+from askbook.retrieval.calibration import Calibration
+from askbook.retrieval.confidence import assess
 from sample_chunks import make_context
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -171,6 +179,97 @@ async def test_retrieval_comes_first_and_alone_when_it_finds_nothing(askbook: As
     assert declined.generation_time_ms == 0.0
     answered = await askbook.ask(QUESTION)
     assert answered.retrieval_time_ms + answered.generation_time_ms <= answered.total_time_ms + 1
+
+
+TRUE = "The Falcon arm lifts at most 5 kg at full reach [1]."
+INVENTED = "Collaborative robots were invented in 1996 at Northwestern University [1]."
+
+
+@pytest.mark.spec("E34", "E39", "D49")
+async def test_the_model_reads_the_numbered_context_and_the_question() -> None:
+    turns, model = turns_with([TRUE])
+    await turns.answer(QUERY, BOOK)
+    asked, call, found = model.calls[0].input
+    assert QUERY.text in str(asked["content"])
+    assert call["name"] == "retrieve_documentation"
+    results = json.loads(found["output"])["results"]
+    assert [result["rank"] for result in results] == [1, 2]
+    for result, passage in zip(results, PASSAGES, strict=True):
+        assert result["page_title"]
+        assert passage in result["chunk_text"]
+    assert make_context((0.9, 0.8)).format_for_agent().startswith("[1] Source: ")
+
+
+@pytest.mark.spec("E35", "E36", "E37", "E38")
+async def test_the_instructions_bind_the_model_to_the_book() -> None:
+    turns, model = turns_with([TRUE])
+    response = await turns.answer(QUERY, BOOK)
+    instructions = model.calls[0].system_instructions or ""
+    assert "using only what the book says" in instructions
+    assert "Use only information from the retrieved chunks" in instructions
+    assert f"reply with exactly this sentence and nothing else: {BOOK.refusal}" in instructions
+    assert "the number of the chunk that says it, in square brackets" in instructions
+    assert "concisely and accurately" in instructions
+    # "[Source: Page Title]" is how a number is shown.
+    assert "[1]" in response.answer
+    assert [(c.n, bool(c.page_title)) for c in response.citations] == [(1, True)]
+
+
+@pytest.mark.spec("E35", "E36", "D70")
+async def test_what_the_model_knows_from_elsewhere_is_not_said() -> None:
+    turns, _ = turns_with([INVENTED, INVENTED])
+    response = await turns.answer(QUERY, BOOK)
+    assert not response.should_answer
+    assert response.answer == BOOK.refusal
+
+
+@pytest.mark.spec("D70")
+async def test_instructions_guardrails_and_confidence_stand_before_an_answer() -> None:
+    turns, model = turns_with([TRUE])
+    await turns.answer(QUERY, BOOK)
+    assert model.calls[0].system_instructions
+    agent = book_agent(model, load_settings().model, "…")
+    assert agent.input_guardrails
+    assert agent.output_guardrails
+    # Too little was found: the model is not even asked.
+    turns, model = turns_with([TRUE], probability=0.3)
+    assert not (await turns.answer(QUERY, BOOK)).should_answer
+    assert not model.calls
+
+
+@pytest.mark.spec("E23", "E24", "E25", "E26")
+@pytest.mark.parametrize(
+    ("scores", "word"), [((0.3,), "high"), ((0.9,), "high"), ((0.29,), "low"), ((), "none")]
+)
+async def test_levels_say_what_the_three_words_said(scores: tuple[float, ...], word: str) -> None:
+    settings = ConfidenceSettings.model_validate(
+        {"policy": "threshold", "high": 0.3, "medium": 0.3, "low": 0.3, "similarity_threshold": 0.0}
+    )
+    calibration = Calibration(fingerprint=None, features=(), weights=(), intercept=0.0, prior=0.5)
+    metrics = assess(replace(make_context(scores), top_k=1), settings, calibration)
+    words = {"high": "high", "medium": "high", "low": "low", "insufficient": "low"}
+    told = words[metrics.confidence_level] if metrics.num_chunks else "none"
+    assert told == word
+    assert metrics.should_answer is (word == "high")
+
+
+@pytest.mark.spec("E41", "E43", "E44")
+async def test_the_model_and_the_least_relevance_come_from_settings(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    settings = load_settings(data_dir=tmp_path)
+    assert settings.model.temperature == 0.0  # the documents disagree; the data model says this
+    assert settings.confidence.min_relevance_score == 0.3
+    assert settings.openai.openai_api_key is None
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-" + "a" * 40)
+    monkeypatch.setenv("ASKBOOK_TEMPERATURE", "0.1")
+    monkeypatch.setenv("ASKBOOK_MIN_RELEVANCE_SCORE", "0.4")
+    settings = load_settings(data_dir=tmp_path)
+    assert settings.model.temperature == 0.1
+    assert settings.confidence.min_relevance_score == 0.4
+    key = settings.openai.openai_api_key
+    assert key is not None
+    assert key.get_secret_value() == "sk-" + "a" * 40
 
 
 async def test_what_is_not_in_the_book_is_said_to_be_so(askbook: Askbook) -> None:

@@ -59,6 +59,7 @@ def events_in(text: str) -> list[tuple[str, Any]]:
     return found
 
 
+@pytest.mark.spec("D5", "D71")
 async def test_the_routes_stream_states_sources_sentences_and_the_whole(
     data_dir: Path, model: ChatServer, serve: Serve
 ) -> None:
