@@ -1,5 +1,6 @@
 """EPUBs: documents in reading order with the titles of their contents; what is broken is told, nothing is unpacked."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -201,3 +202,17 @@ def test_entities_are_not_expanded(tmp_path: Path) -> None:
 def test_a_kind_of_file_that_is_not_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="not a kind of file that is read as a book"):
         open_reader(written(tmp_path, b"x", "book.docx"))
+
+
+@pytest.mark.parametrize("opened", ["<", "<!--", "<title>", "<title "])
+def test_marks_that_never_close_take_no_longer_than_others(tmp_path: Path, opened: str) -> None:
+    data = epub({"a.xhtml": ONE, "b.xhtml": opened * (240_000 // len(opened))})
+    start = time.perf_counter()
+    assert "book.epub/OEBPS/a.xhtml" in read_all(open_reader(written(tmp_path, data)))
+    assert time.perf_counter() - start < 5
+
+
+def test_a_document_whose_head_is_never_closed_is_no_cover(tmp_path: Path) -> None:
+    data = epub({"a.xhtml": f"<html><head><title>A title</title><body><p>{WORDS}</p>"})
+    (lesson,) = read_all(open_reader(written(tmp_path, data))).values()
+    assert text_of(lesson) == WORDS

@@ -29,7 +29,11 @@ _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _DOCUMENT_TYPES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
 _PREFIX = re.compile(r"<(/?)[\w\-]+:(?=[A-Za-z])(?!title\b)")
-_TAGS = re.compile(r"<(script|style|head|title)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", re.S | re.I)
+_TAGS = re.compile(
+    r"<(script|style|title)\b[^>]*+(?:(?<!/)>|\Z).*?(?:</\1|\Z)|<!--.*?(?:-->|\Z)|<[^>]*+(?:>|\Z)",
+    re.S | re.I,
+)
+"""What is never closed goes to the end, as it does in a browser: every place is looked at once."""
 _MIN_TEXT = 10
 
 
