@@ -14,7 +14,7 @@ from askbook.ingestion.readers import open_reader, pdf_headings
 from askbook.ingestion.readers import pdf as module
 from askbook.ingestion.readers.pdf import pdf_title, read_pdf
 from askbook.ingestion.readers.pdf_headings import Bookmark
-from askbook.ingestion.readers.pdf_lines import Line
+from askbook.ingestion.readers.pdf_lines import Line, without_running_lines
 from askbook.ingestion.readers.pdf_text import write_pages
 from ebooks import Shown, lines, pdf
 
@@ -257,3 +257,12 @@ def test_bookmarks_are_looked_for_only_so_often(monkeypatch: pytest.MonkeyPatch)
     assert len([b for b in write_pages([text], marks) if b.heading]) == 10
     monkeypatch.setattr(pdf_headings, "_MAX_LOOKS", 25)
     assert len([b for b in write_pages([text], marks) if b.heading]) == 2
+
+
+def test_a_line_of_blanks_is_soon_known_to_be_no_page_number() -> None:
+    rule = [set_line("-" + " " * 20_000 + "-", 0)]
+    start = time.perf_counter()
+    assert without_running_lines([rule]) == [rule]
+    assert time.perf_counter() - start < 3
+    numbered = [[set_line("Text", 0), set_line(f"- {number} -", 1)] for number in range(4)]
+    assert all(len(page) < 2 for page in without_running_lines(numbered))
