@@ -93,6 +93,24 @@ async def test_new_titles_in_the_contents_are_taken_over(
     assert await shelf.contents("mixed") == await clean_build(folder, place / "clean", "mixed")
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        epub({"a.xhtml": FIRST, "b.xhtml": SECOND}, contents=CONTENTS, spine=["d1", "d0"]),
+        epub({"a.xhtml": FIRST, "b.xhtml": SECOND}, contents=CONTENTS, title="Another Title"),
+    ],
+    ids=["order", "title"],
+)
+async def test_what_only_the_package_of_an_epub_says_is_taken_over(
+    data: bytes, shelf: Shelf, folder: Path, place: Path
+) -> None:
+    await shelf.ingest(folder)
+    write(folder, {"book.epub": data})
+    await shelf.ingest(folder)
+    assert await shelf.contents("mixed") == await clean_build(folder, place / "clean", "mixed")
+    assert (await shelf.audit("mixed")).sound
+
+
 async def test_renamed_files_are_recognised_and_not_embedded_again(
     shelf: Shelf, folder: Path
 ) -> None:

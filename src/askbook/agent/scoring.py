@@ -54,17 +54,25 @@ FULL_LENGTH = 25
 """Words from which a unit is no fuller for being longer."""
 
 _TASKS = re.compile(
-    r"\b(?:exercises?|challenges?|quiz|quizzes|knowledge check|homework|assignments?|practice|problems?)\b",
+    r"\b(?:exercises?|challenges?|quiz|quizzes|knowledge check|homework|assignments?|(?<!in )(?<!best )practice)\b"
+    r"|^\W*(?:[\d.]+\s+)?(?:(?:practice|review|more|sample|homework)\s+)?problems?(?:\s+sets?)?[\W\d]*$",
     re.I,
 )
+"""Headings of exercises; under "Common problems" the reader is told what to try."""
 _TASK = re.compile(
     r"\W*(?:(?:then|next|now|finally|also|first)\s+)?(?:your task|explain|show|prove|derive|describe|discuss|compute|calculate|find|give|write|implement|design|"
     r"build|verify|state|list|name|compare|argue|sketch|draw|modify|try|extend)\b",
     re.IGNORECASE,
 )
 """How the lines of exercises open."""
-_LABELLED = re.compile(r"\W*(?:exercise|challenge|task|problem|question|quiz)\s*#?\d", re.I)
-"""An exercise under any heading."""
+_LABELLED = re.compile(
+    r"\W*(?i:(exercise|quiz)|challenge|task|problem|question)\s*#?\d++(?:\.\d++)*+(?![’']|\s+[a-z])"
+)
+"""An exercise under any heading; not "Task 1 runs at 100 Hz", and a challenge may be one that engineers meet."""
+_ASKS_FOR_TASKS = re.compile(
+    r"\b(?:exercises?|challenges?|quiz|quizzes|homework|assignments?|tasks?|(?:problem|question)\s*#?\d)",
+    re.I,
+)
 _LISTS_WORKS = re.compile(
     r"\W*(?:\d[\d.]*\s+)?(?:references?|bibliography|works cited|literature|see also|"
     r"(?:(?:further|additional|recommended|suggested|more)\s+)?(?:readings?|resources))\W*",
@@ -158,7 +166,9 @@ def _tells(placed: Placed, question: str) -> bool:
     not only say where more can be read."""
     if not question.rstrip().endswith("?"):
         return True
-    if placed.unit.text.rstrip().endswith("?") or _sets_a_task(placed):
+    if placed.unit.text.rstrip().endswith("?"):
+        return False
+    if _sets_a_task(placed) and not _ASKS_FOR_TASKS.search(question):
         return False
     if _LISTS_WORKS.fullmatch(_heading_of(placed)) and not _ASKS_FOR_WORKS.search(question):
         return False
@@ -170,8 +180,10 @@ def _tells(placed: Placed, question: str) -> bool:
 def _sets_a_task(placed: Placed) -> bool:
     """Whether a unit gives the reader an exercise instead of telling something."""
     text = placed.unit.text
-    is_task = _TASKS.search(_heading_of(placed)) and _TASK.match(text)
-    return bool(is_task or _LABELLED.match(text))
+    label = _LABELLED.match(text)
+    if label is not None:
+        return bool(label[1] or _TASK.match(text, label.end()))
+    return bool(_TASKS.search(_heading_of(placed)) and _TASK.match(text))
 
 
 def _heading_of(placed: Placed) -> str:

@@ -76,12 +76,17 @@ def refusals(
 ) -> dict[int | str, dict[str, Any]]:
     """The failures of a route, for its description: those of every route behind the gate, and its own.
 
-    A model is described in the type of the route's answers; a page fails in JSON too where no page was asked
-    for, and says so itself.
+    A model is described in the type of the route's answers; a page fails as a page, or in JSON where no page was
+    asked for, and says so itself.
     """
     shape: dict[str, Any] = {"model": ErrorBody}
     if of_page:
-        shape = {"content": {"application/json": {"schema": ErrorBody.model_json_schema()}}}
+        shape = {
+            "content": {
+                "application/json": {"schema": ErrorBody.model_json_schema()},
+                "text/html": {"schema": {"type": "string"}},
+            }
+        }
     return {
         status: {**shape, "description": _WHEN[status]}
         for status in sorted({*(() if is_open else _ANYWHERE), *statuses})
@@ -115,8 +120,10 @@ def error_response(
     details: object = None,
 ) -> Response:
     path = path_of(request.scope)
-    if path.startswith(READING) and "text/html" in request.headers.get("accept", ""):
-        return HTMLResponse(render_failure(message, suggestion, root_from(path)), status)
+    is_page = path.startswith(READING)
+    vary = {"Vary": "Accept"} if is_page else None
+    if is_page and "text/html" in request.headers.get("accept", ""):
+        return HTMLResponse(render_failure(message, suggestion, root_from(path)), status, vary)
     return JSONResponse(
         {
             "error": code,
@@ -127,6 +134,7 @@ def error_response(
             "request_id": getattr(request.state, "request_id", ""),
         },
         status_code=status,
+        headers=vary,
     )
 
 

@@ -80,8 +80,11 @@ def survey(reader: Reader) -> Survey:
 
 
 def plan_of_unchanged(reader: Reader, found: Survey, marks: Sequence[Mark]) -> Plan | None:
-    """The plan when every file is as the library knows it, which is the usual case; else None."""
-    if len(marks) != len(found.hashes) or found.failed:
+    """The plan when every file is as the library knows it, which is the usual case; else None.
+
+    Also None where lessons may have got other places with the same texts.
+    """
+    if len(marks) != len(found.hashes) or found.failed or found.discovery.is_arranged:
         return None
     includes = IncludeHashes(reader)
     for mark in marks:

@@ -47,10 +47,16 @@ def glosses_in(text: str) -> Iterator[Gloss]:
 
 
 def names_of(term: Name, texts: Iterable[str]) -> frozenset[Name]:
-    """A term by all its names: as it was written, and as these texts abbreviate it or spell it out."""
+    """A term by all its names: as it was written, and as these texts abbreviate it or spell it out.
+
+    Letters that stand for several things stand for the one that was written: a tool center point is no transmission
+    control protocol.
+    """
     if not term:
         return frozenset()
-    known = {gloss for text in texts for gloss in glosses_in(text)}
+    found = {gloss for text in texts for gloss in glosses_in(text)}
+    written = [gloss for gloss in found if gloss.long <= term]
+    known = [gloss for gloss in found if not any(_is_another(gloss, each) for each in written)]
     names, new = {term}, [term]
     while new and len(names) < MOST_NAMES:
         name = new.pop(0)
@@ -68,6 +74,10 @@ def with_other_names(terms: Collection[str], glosses: Iterable[Gloss]) -> frozen
     whole = frozenset(terms)
     same = [g.short | g.long for g in glosses if g.short <= whole or g.long <= whole]
     return whole.union(*same)
+
+
+def _is_another(gloss: Gloss, written: Gloss) -> bool:
+    return gloss.short == written.short and not gloss.long & written.long
 
 
 def _spelled_before(before: str, inside: str) -> Gloss | None:

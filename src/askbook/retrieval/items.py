@@ -15,7 +15,9 @@ EXCHANGES = 5
 """So far back a reader still points."""
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 _PLACES = {"last": -1} | {name: place for place, name in enumerate(_ORDINALS)}
-_ONE = r"(?: (?:one|item|point|option)\b| of (?:them|these|those)\b|(?=\W*$))"
+_OF_ITS_OWN = r"(?! of (?!(?:them|these|those|it|this|that|you|your|the (?:list|answer|two|three|four|five))\b))"
+"""What is the first point "of a trajectory" is one of no list."""
+_ONE = rf"(?: (?:one|item|point|option)\b{_OF_ITS_OWN}| of (?:them|these|those)\b|(?=\W*$))"
 _POINTER = re.compile(
     rf"\bthe (?P<place>{'|'.join(_PLACES)}){_ONE}"
     r"|\bthe (?P<side>former|latter)(?: one)?\b"
@@ -23,6 +25,7 @@ _POINTER = re.compile(
     rf"|\bthe (?P<other>other){_ONE}",
     re.IGNORECASE,
 )
+_INSIDE = re.compile(r" (?:in|on|from|at) (?:an?|the|each|every) (.+)", re.IGNORECASE | re.DOTALL)
 _AMONG = re.compile(r"\b(?:which|what|whose)\s+([\w-]+)", re.IGNORECASE)
 LEANING = re.compile(r"\b(?:it|its|they|them|their|that|this|those|these|one)\b", re.IGNORECASE)
 """Words that may stand for something said before."""
@@ -59,14 +62,16 @@ def _found(question: str, history: Sequence[Message]) -> tuple[str, str, str] | 
 def unclear_pointer(question: str, history: Sequence[Message]) -> str | None:
     """The words that point at an item which nothing said before names, where the question says hardly anything else.
 
-    "Which robot was the first one?" says itself among what is chosen, and "the first one built in Rome" which is meant.
+    "Which robot was the first one?" says itself among what is chosen, "the first one built in Rome" which is meant, and
+    "the first item in the checklist" where it stands.
     """
     pointer = _POINTER.search(question)
     if pointer is None or with_item_named(question, history) is not None:
         return None
     among = _AMONG.search(question)
     others = content_terms(f"{question[: pointer.start()]} {question[pointer.end() :]}")
-    if len(others) > 1 or (among is not None and content_terms(among[1])):
+    inside = _INSIDE.match(question, pointer.end())
+    if len(others) > 1 or any(each and content_terms(each[1]) for each in (among, inside)):
         return None
     return pointer[0]
 

@@ -7,6 +7,7 @@ is what the last question with a subject of its own was about.
 import re
 from collections.abc import Sequence
 
+from askbook.retrieval.enumerations import enumerated
 from askbook.retrieval.history import Message
 from askbook.retrieval.items import (
     LEANING,
@@ -44,6 +45,12 @@ _IT = re.compile(
     re.IGNORECASE,
 )
 """Words that stand for a thing; not "this" in "this node", nor "that" in "the node that reads"."""
+_NUMBERED = re.compile(
+    r"\b(?:book|part|module|chapter|section|lesson|unit|week|day|step|stage|phase|level|layer|tier|category|class|type|kind"
+    r"|mode|version|law|rule|figure|table|exercise|joint|axis|number)\s+$",
+    re.IGNORECASE,
+)
+"""What "one" is the number of."""
 _EMPTY_IT = re.compile(
     r"\b(?:is|was|would|isn't|wouldn't) it (?:be )?(?:\w+ ){1,2}(?:to|that|if|whether)\b"
     r"|\bit(?:'s| is| was) (?:\w+ ){1,2}(?:to|that|if|whether)\b"
@@ -140,6 +147,10 @@ def _leading_it(question: str) -> re.Match[str] | None:
     found, empty = _IT.search(question), _EMPTY_IT.search(question)
     if found is None or (empty and empty.start() <= found.start() < empty.end()):
         return None
+    if found[0].lower() == "one" and (
+        enumerated(question) or _NUMBERED.search(question, 0, found.start())
+    ):
+        return None  # "Which one is faster, DDS or Zenoh?", "What is in chapter one?"
     return found if len(content_terms(question[: found.start()])) <= 1 else None
 
 

@@ -100,6 +100,38 @@ async def test_an_exercise_with_a_number_is_none_under_any_heading() -> None:
 
 
 @pytest.mark.parametrize(
+    ("unit", "question"),
+    [
+        ("Task 1 reads the lidar ten times per second.", "How often is the lidar read?"),
+        ("**Challenge 2: Rain.** Drops scatter the light of a lidar.", "What does rain do?"),
+        ("**Exercise 8.1**: Simulate a lidar in the rain.", "What is exercise 8.1 about?"),
+    ],
+)
+async def test_a_number_alone_makes_no_exercise_nor_hides_one_that_is_asked_for(
+    unit: str, question: str
+) -> None:
+    other = "The lidar measures distance by the time that light takes."
+    context = make_context([0.9], texts=[f"{other}\n\n{unit}"], query=question)
+    scored = await score_units(context, place_units(context), None)
+    assert any(s.placed.unit.text in unit for s in scored)
+
+
+@pytest.mark.parametrize("title", ["Common problems", "Problems and solutions", "In practice"])
+async def test_what_to_try_where_problems_are_solved_is_no_exercise(title: str) -> None:
+    advice, other = (
+        "Try another domain id when no topic is listed.",
+        "A topic has a name and a type.",
+    )
+    question = "Why is no topic listed?"
+    context = make_context([0.9, 0.8], texts=[advice, other], query=question)
+    first, second = context.results
+    chunk = make_chunk(advice, section_title=title)
+    context = replace(context, results=(replace(first, chunk=chunk), second))
+    scored = await score_units(context, place_units(context), None)
+    assert advice in {s.placed.unit.text for s in scored}
+
+
+@pytest.mark.parametrize(
     ("title", "question", "is_left_out"),
     [
         ("References", "What is a lidar?", True),

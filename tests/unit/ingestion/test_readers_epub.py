@@ -1,5 +1,6 @@
 """EPUBs: documents in reading order with the titles of their contents; what is broken is told, nothing is unpacked."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -201,3 +202,46 @@ def test_entities_are_not_expanded(tmp_path: Path) -> None:
 def test_a_kind_of_file_that_is_not_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="not a kind of file that is read as a book"):
         open_reader(written(tmp_path, b"x", "book.docx"))
+
+
+@pytest.mark.parametrize("opened", ["<", "<!--", "<title>", "<title "])
+def test_marks_that_never_close_take_no_longer_than_others(tmp_path: Path, opened: str) -> None:
+    data = epub({"a.xhtml": ONE, "b.xhtml": opened * (240_000 // len(opened))})
+    start = time.perf_counter()
+    assert "book.epub/OEBPS/a.xhtml" in read_all(open_reader(written(tmp_path, data)))
+    assert time.perf_counter() - start < 5
+
+
+def test_a_document_whose_head_is_never_closed_is_no_cover(tmp_path: Path) -> None:
+    data = epub({"a.xhtml": f"<html><head><title>A title</title><body><p>{WORDS}</p>"})
+    (lesson,) = read_all(open_reader(written(tmp_path, data))).values()
+    assert text_of(lesson) == WORDS
+
+
+def package(kind: str, guide: str = "") -> dict[str, str]:
+    """What describes an EPUB of two documents, the second of another kind."""
+    return {
+        "OEBPS/content.opf": '<?xml version="1.0"?><package xmlns="http://www.idpf.org/2007/opf"><manifest>'
+        '<item id="a" href="a.xhtml" media-type="application/xhtml+xml"/>'
+        f'<item id="b" href="b.xhtml" media-type="{kind}"/></manifest>'
+        f'<spine><itemref idref="a"/><itemref idref="b"/></spine><guide>{guide}</guide></package>'
+    }
+
+
+@pytest.mark.parametrize(("href", "is_read"), [("b.xhtml#contents", True), ("b.xhtml", False)])
+def test_a_page_with_the_contents_somewhere_on_it_is_a_lesson(
+    tmp_path: Path, href: str, is_read: bool
+) -> None:
+    more = package("application/xhtml+xml", f'<reference type="toc" href="{href}"/>')
+    reader = open_reader(written(tmp_path, epub({"a.xhtml": ONE, "b.xhtml": TWO}, more=more)))
+    assert ("book.epub/OEBPS/b.xhtml" in reader.discover().files) == is_read
+
+
+def test_documents_of_an_odd_kind_are_read_or_told(tmp_path: Path) -> None:
+    for kind in ("text/x-oeb1-document", "application/xhtml+xml; charset=utf-8"):
+        data = epub({"a.xhtml": ONE, "b.xhtml": TWO}, more=package(kind))
+        assert len(open_reader(written(tmp_path, data)).discover().files) == 2
+    data = epub({"a.xhtml": ONE, "b.xhtml": TWO}, more=package("application/pdf"))
+    found = open_reader(written(tmp_path, data)).discover()
+    assert found.files == ("book.epub/OEBPS/a.xhtml",)
+    assert any("b.xhtml" in warning for warning in found.warnings)

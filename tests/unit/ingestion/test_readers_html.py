@@ -50,10 +50,54 @@ def test_only_the_main_content_is_read() -> None:
         '<span class="sr-only">Skip</span>',
         "<svg><text>Picture</text></svg>",
         "<!-- a comment -->",
+        "<noembed>Old</noembed>",
+        "<progress>Half</progress>",
     ],
 )
 def test_what_a_reader_does_not_see_is_not_text(hidden: str) -> None:
     assert text(f"<p>Seen.</p>{hidden}") == "Seen."
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<main hidden><p>Secret</p></main>",
+        '<div style="display:none"><main><p>Secret</p></main></div>',
+        f"<div hidden><article><p>{'Secret ' * 20}</p></article></div>",
+        f"<article hidden><p>{'Secret ' * 20}</p></article>",
+    ],
+)
+def test_content_that_a_browser_hides_is_not_taken_for_the_page(hidden: str) -> None:
+    blocks = read_html(page(f"<p>Seen.</p>{hidden}")).blocks
+    assert [block.text for block in blocks] == ["Seen."]
+
+
+def test_hidden_parts_of_tables_and_formulas_are_left_out() -> None:
+    rows = "<tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td></tr>"
+    hidden = "<tbody hidden><tr><td>Secret</td><td>3</td></tr></tbody>"
+    table = f"<table><caption hidden>Secret</caption><tbody>{rows}</tbody>{hidden}</table>"
+    assert text(table) == text(f"<table>{rows}</table>")
+    formula = "<math><mi>x</mi><annotation-xml>Secret</annotation-xml></math>"
+    assert text(f"<p>Let {formula} be.</p>") == "Let x be."
+    assert text("<p>So<sup><a href='#n' hidden>n</a></sup> it is.</p>") == "So it is."
+
+
+def test_characters_that_hide_a_text_in_another_one_are_left_out() -> None:
+    smuggled = "".join(chr(0xE0000 + ord(letter)) for letter in "Secret")
+    assert text(f"<p>Seen{smuggled}\U000e0101.</p>") == "Seen."
+
+
+def test_a_table_that_is_mostly_blank_takes_no_more_than_it_says() -> None:
+    wide = "<tr>" + "<td>word</td>" * 3000
+    assert len(text(f"<table>{wide}{'<tr><td>one</td>' * 3000}</table>")) < 50_000
+    assert len(text(f"<table><tr>{'<td colspan=99>one</td>' * 3000}</table>")) < 50_000
+
+
+def test_raised_text_is_looked_at_once_however_deep_it_is() -> None:
+    deep = "<sup>" * 10_000
+    start = time.perf_counter()
+    assert text(f"<p>x{deep}{'a ' * 300_000}</p>").endswith("a a a")
+    assert time.perf_counter() - start < 3
 
 
 def test_headings_have_the_ids_of_the_page_and_no_permalink_signs() -> None:

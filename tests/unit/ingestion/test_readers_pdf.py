@@ -1,6 +1,7 @@
 """PDFs: paragraphs, headings, lists and code from lines on pages, each with its page."""
 
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,9 +10,12 @@ from small_books import read_all
 
 from askbook.book import Block
 from askbook.errors import ConfigurationError, InvalidInput
-from askbook.ingestion.readers import open_reader
+from askbook.ingestion.readers import open_reader, pdf_headings
 from askbook.ingestion.readers import pdf as module
 from askbook.ingestion.readers.pdf import pdf_title, read_pdf
+from askbook.ingestion.readers.pdf_headings import Bookmark
+from askbook.ingestion.readers.pdf_lines import Line, without_running_lines
+from askbook.ingestion.readers.pdf_text import write_pages
 from ebooks import Shown, lines, pdf
 
 
@@ -232,3 +236,33 @@ def test_without_pypdf_the_command_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "pypdf", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'askbook\[pdf\]'"):
         pdf_title("x.pdf", b"%PDF-1.4")
+
+
+def set_line(text: str, number: int) -> Line:
+    return Line(text, 1 + number // 40, 72, 720 - 14 * (number % 40), 11, False, False)
+
+
+def test_a_paragraph_of_thousands_of_lines_is_joined_at_once() -> None:
+    words = "these words fill a whole line up to where the next one be-"
+    lines_of_text = [set_line(words, number) for number in range(3000)]
+    start = time.perf_counter()
+    [block] = write_pages([lines_of_text], [])
+    assert block.text.count("be-these") == 2999
+    assert time.perf_counter() - start < 5
+
+
+def test_bookmarks_are_looked_for_only_so_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = [set_line(f"Title {number}", number) for number in range(10)]
+    marks = [Bookmark(f"Title {number}", 1, 1) for number in range(10)]
+    assert len([b for b in write_pages([text], marks) if b.heading]) == 10
+    monkeypatch.setattr(pdf_headings, "_MAX_LOOKS", 25)
+    assert len([b for b in write_pages([text], marks) if b.heading]) == 2
+
+
+def test_a_line_of_blanks_is_soon_known_to_be_no_page_number() -> None:
+    rule = [set_line("-" + " " * 20_000 + "-", 0)]
+    start = time.perf_counter()
+    assert without_running_lines([rule]) == [rule]
+    assert time.perf_counter() - start < 3
+    numbered = [[set_line("Text", 0), set_line(f"- {number} -", 1)] for number in range(4)]
+    assert all(len(page) < 2 for page in without_running_lines(numbered))

@@ -71,6 +71,18 @@ def test_many_abbreviations_of_one_word_come_to_an_end() -> None:
     assert frozenset({"imu"}) in names_of(frozenset({"imu"}), texts)
 
 
+def test_letters_that_stand_for_two_things_do_not_make_them_one() -> None:
+    texts = ["The tool center point (TCP) moves.", "The transmission control protocol (TCP) waits."]
+    tool, protocol = frozenset({"tool", "center", "point"}), frozenset({"protocol"})
+    assert names_of(tool, texts) == {tool, frozenset({"tcp"})}
+    assert any(protocol < name for name in names_of(frozenset({"tcp"}), texts))
+    same = [
+        "An inertial measurement unit (IMU) drifts.",
+        "An inertial measuring unit (IMU) drifts.",
+    ]
+    assert len(names_of(frozenset({"inertial", "measurement", "unit"}), same)) >= 2
+
+
 def test_the_terms_of_a_text_say_the_same_under_both_names() -> None:
     assert with_other_names({"imu", "drift"}, [IMU]) == IMU.long | {"imu", "drift"}
     assert with_other_names({"inertial", "measurement", "unit"}, [IMU]) == IMU.long | {"imu"}

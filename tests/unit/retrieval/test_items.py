@@ -132,6 +132,9 @@ def test_words_that_point_at_nothing_are_told(question: str, words: str) -> None
         "Which robot was the first one?",
         "Which robots were sold, and when was the first one built?",
         "When was the first one sold in Japan?",
+        "What is the first law of robotics?",
+        "What is the first point of a trajectory?",
+        "What is the first item in the checklist?",
     ],
 )
 def test_a_question_that_says_what_it_means_is_clear(question: str) -> None:
@@ -141,6 +144,12 @@ def test_a_question_that_says_what_it_means_is_clear(question: str) -> None:
 def test_what_was_listed_is_clear_as_far_as_it_goes() -> None:
     assert unclear_pointer("And the third one?", CATEGORIES) is None
     assert unclear_pointer("And the fifth one?", CATEGORIES) == "the fifth one"
+
+
+def test_a_point_of_something_else_is_none_of_a_list() -> None:
+    assert with_item_named("What is the second point of failure?", CATEGORIES) is None
+    named = with_item_named("What is the second point of your list?", CATEGORIES)
+    assert named == "What is stop category 1 of your list?"
 
 
 def test_a_long_chain_of_pointers_takes_no_time() -> None:

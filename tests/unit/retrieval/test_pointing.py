@@ -73,6 +73,8 @@ def test_it_after_a_pointer_is_what_the_pointer_meant() -> None:
         "Does it matter which Jetson I take?",
         "Why is that node slow?",
         "Which node reads the lidar that publishes scans?",
+        "Which one is faster, DDS or Zenoh?",
+        "What happens in phase one?",
     ],
 )
 def test_an_it_inside_the_question_points_at_nothing_before(question: str) -> None:

@@ -45,6 +45,8 @@ class Discovery:
 
     files: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    is_arranged: bool = False
+    """Whether something besides the lessons' names and texts says where they stand, as the package of an e-book does."""
 
 
 class Reader(Protocol):

@@ -1,9 +1,10 @@
-"""Characters that nobody sees and that spoil text: control signs, marks of direction, soft hyphens, odd spaces."""
+"""Characters that nobody sees and that spoil text: control signs, marks of direction, soft hyphens, odd spaces,
+and the tags and selectors in which a text can hide another one."""
 
 import re
 
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef]"
 )
 _SPACES = re.compile("[\x85\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _SURROGATES = re.compile("[\ud800-\udfff]")

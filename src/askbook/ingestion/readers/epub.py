@@ -27,9 +27,20 @@ MAX_MEMBERS = 50_000
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
-_DOCUMENT_TYPES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
+_DOCUMENT_TYPES = (
+    "application/xhtml+xml",
+    "text/html",
+    "application/x-dtbook+xml",
+    "text/x-oeb1-document",
+    "application/xml",
+    "text/xml",
+)
 _PREFIX = re.compile(r"<(/?)[\w\-]+:(?=[A-Za-z])(?!title\b)")
-_TAGS = re.compile(r"<(script|style|head|title)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", re.S | re.I)
+_TAGS = re.compile(
+    r"<(script|style|title)\b[^>]*+(?:(?<!/)>|\Z).*?(?:</\1|\Z)|<!--.*?(?:-->|\Z)|<[^>]*+(?:>|\Z)",
+    re.S | re.I,
+)
+"""What is never closed goes to the end, as it does in a browser: every place is looked at once."""
 _MIN_TEXT = 10
 
 
@@ -140,15 +151,20 @@ class _Opening:
                 continue
             elif item.path is None or item.path not in self._members:
                 self._warn(f"its document {item.href!r:.100} is missing; it was left out.")
-            elif item.kind in _DOCUMENT_TYPES or not item.kind:
+            elif not item.kind or item.kind.partition(";")[0].strip() in _DOCUMENT_TYPES:
                 yield item.path
+            elif not item.kind.startswith("image/"):
+                self._warn(
+                    f"its document {item.href!r:.100} is {item.kind!r:.60}; it was left out."
+                )
 
     def _toc_pages(self, package: LexborHTMLParser, base: str) -> set[str]:
-        """Pages that only list the contents."""
+        """Pages that only list the contents; a place inside a page says that there is more on it."""
         return {
             path
             for node in package.css("guide reference")
             if (node.attributes.get("type") or "").lower() == "toc"
+            and "#" not in (node.attributes.get("href") or "")
             and (path := _resolved(base, node.attributes.get("href") or "")) is not None
         }
 

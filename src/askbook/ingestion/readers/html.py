@@ -8,7 +8,7 @@ from selectolax.lexbor import LexborNode
 
 from askbook.book import Block
 from askbook.ingestion.readers.cleaning import clean
-from askbook.ingestion.readers.html_content import content_of, is_hidden
+from askbook.ingestion.readers.html_content import content_of, is_hidden, is_inside_unseen
 from askbook.ingestion.readers.html_elements import (
     HEADINGS,
     ToDo,
@@ -68,6 +68,7 @@ class _Walk:
         self._runs: list[Run] = []
         self._emphasis: list[str] = []
         self._is_flat = False  # inside a heading or a cell, where everything is one line
+        self._is_raised = False
 
     def read(self, root: LexborNode) -> list[Block]:
         self._visit_all(root)
@@ -172,7 +173,7 @@ class _Walk:
 
     def _math(self, node: LexborNode) -> None:
         source = node.css_first('annotation[encoding="application/x-tex"]')
-        self._text((source or node).text())
+        self._text(preformatted(source or node))
 
     def _emphasised(self, node: LexborNode, mark: str) -> list[ToDo]:
         if mark in self._emphasis:
@@ -187,8 +188,13 @@ class _Walk:
         return [end, *children(node)]
 
     def _raised(self, node: LexborNode) -> list[ToDo]:
-        """The number of a note in brackets; a power after `^`, so that 10⁶ is not read as 106."""
-        text = node.text().strip()
+        """The number of a note in brackets; a power after `^`, so that 10⁶ is not read as 106.
+
+        What is raised within it is read as it stands: looking into each would take the square of how many there are.
+        """
+        if self._is_raised:
+            return children(node)
+        text = preformatted(node).strip()
         before = shown(self._runs[-1:])
         if node.css_first("a[href]") is not None or _is_inside_link(node):
             if re.fullmatch(r"[\w*†‡§]{1,4}", text):
@@ -196,7 +202,11 @@ class _Walk:
                 return []
         elif _POWER.fullmatch(text) and before and before[-1].isalnum():
             self._text("^")
-        return children(node)
+        self._is_raised = True
+        return [self._end_raised, *children(node)]
+
+    def _end_raised(self) -> None:
+        self._is_raised = False
 
     def _titled(self, node: LexborNode) -> list[ToDo]:
         """A term or a summary: a line of its own, in bold."""
@@ -211,17 +221,21 @@ class _Walk:
 
     def _table(self, node: LexborNode) -> None:
         for caption in node.css("caption"):
-            self._writer.paragraph(self._line_of(caption))
+            if not is_hidden(caption, "caption"):
+                self._writer.paragraph(self._line_of(caption))
         rows: list[list[list[Run]]] = []
+        blank: list[Run] = []
         for row in node.css("tr"):
+            if is_hidden(row, "tr") or is_inside_unseen(row, node):
+                continue
             cells: list[list[Run]] = []
             for cell in row.iter():
                 if cell.tag in ("td", "th") and not is_hidden(cell, cell.tag):
                     cells.append(self._line_of(cell))
                     span = cell.attributes.get("colspan") or "1"
                     wide = int(span) if re.fullmatch(r"\d{1,2}", span) else 1
-                    cells.extend([] for _ in range(wide - 1))
-            if cells and not is_hidden(row, "tr"):
+                    cells.extend([blank] * (wide - 1))
+            if cells:
                 rows.append(cells)
         self._writer.table(rows)
 

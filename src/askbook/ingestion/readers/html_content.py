@@ -1,12 +1,13 @@
 """Which part of an HTML page is the page, and which elements of it nobody reads."""
 
 import re
+from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 SKIPPED = frozenset(
-    "script style template noscript svg iframe object embed canvas video audio nav head title button "
-    "select textarea datalist dialog map area link meta base rp".split()
+    "script style template noscript noembed noframes svg iframe object embed canvas video audio progress meter "
+    "nav head title button select textarea datalist dialog map area link meta base rp annotation annotation-xml".split()
 )
 _AROUND = frozenset(("header", "footer", "aside"))
 _NO_CONTENT_CLASSES = frozenset(
@@ -36,27 +37,45 @@ def content_of(tree: LexborHTMLParser, *, is_site: bool) -> LexborNode | None:
     if body is None or not is_site:
         return body
     for selector in ("main", '[role="main"]'):
-        found = body.css(selector)
+        found = _shown(body.css(selector), body)
         if len(found) == 1:
             return found[0]
     return _article_in(body) or _without_surroundings(body)
 
 
 def is_hidden(node: LexborNode, tag: str) -> bool:
-    """Whether an element shows nothing to a reader of the page."""
-    if tag in SKIPPED:
+    """Whether an element shows nothing to a reader of the page, or stands beside its text."""
+    if is_unseen(node, tag):
         return True
     attributes = node.attributes
     if not attributes:
         return False
-    if "hidden" in attributes or _HIDDEN_STYLE.search(attributes.get("style") or ""):
-        return True
     if (attributes.get("role") or "") in _NO_CONTENT_ROLES:
         return True
     names = (attributes.get("class") or "").split()
     if not _NO_CONTENT_CLASSES.isdisjoint(names):
         return True
     return tag == "a" and _is_permalink(node, names)
+
+
+def is_unseen(node: LexborNode, tag: str) -> bool:
+    """Whether a browser shows nothing of an element."""
+    if tag in SKIPPED:
+        return True
+    attributes = node.attributes
+    return bool(attributes) and (
+        "hidden" in attributes or _HIDDEN_STYLE.search(attributes.get("style") or "") is not None
+    )
+
+
+def is_inside_unseen(node: LexborNode, root: LexborNode) -> bool:
+    """Whether a browser shows nothing of an element, or of one around it within `root`."""
+    above: LexborNode | None = node
+    while above is not None and above.mem_id != root.mem_id:
+        if is_unseen(above, above.tag or ""):
+            return True
+        above = above.parent
+    return False
 
 
 def _is_permalink(node: LexborNode, names: list[str]) -> bool:
@@ -69,10 +88,16 @@ def _is_permalink(node: LexborNode, names: list[str]) -> bool:
 
 def _article_in(node: LexborNode) -> LexborNode | None:
     """The one article that is most of what is there."""
-    found = node.css("article")
+    found = _shown(node.css("article"), node)
     if len(found) != 1:
         return None
     return found[0] if 2 * len(found[0].text()) >= len(_text_of(node)) else None
+
+
+def _shown(nodes: list[LexborNode], root: LexborNode) -> list[LexborNode]:
+    """Those that a reader sees, as many as it takes to tell one from several."""
+    seen = (node for node in nodes if not is_inside_unseen(node, root))
+    return list(islice(seen, 2))
 
 
 def _text_of(node: LexborNode) -> str:

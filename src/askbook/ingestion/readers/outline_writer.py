@@ -10,7 +10,14 @@ from askbook.book import Block, Heading
 from askbook.ingestion.readers.anchors import GithubAnchors
 from askbook.ingestion.readers.markdown import Dialect, read_blocks
 from askbook.ingestion.readers.traced import TracedText
-from askbook.ingestion.readers.writing import Run, shown, write_code, write_line, write_table
+from askbook.ingestion.readers.writing import (
+    Run,
+    is_ragged,
+    shown,
+    write_code,
+    write_line,
+    write_table,
+)
 
 MAX_DEPTH = 8
 """Lists and quotes inside each other; what is deeper stands at the depth of what it is in."""
@@ -85,6 +92,10 @@ class OutlineWriter:
             self._write(write_code(code.strip("\n").rstrip(), language), "code")
 
     def table(self, rows: Sequence[Sequence[Sequence[Run]]]) -> None:
+        if is_ragged(rows):
+            for row in rows:
+                self.paragraph([run for cell in row if cell for run in (*cell, Run("text", " "))])
+            return
         lines = write_table(rows)
         if lines:
             self._write(lines, "table")

@@ -11,6 +11,8 @@ _NO_HEADING = (".", ",", ";", ":", "!", "-")
 _MAX_HEADING = 90
 _MAX_HEADING_LINES = 3
 _MAX_LEVEL = 6
+_MAX_LOOKS = 2_000_000
+"""Lines that are compared with bookmarks: thousands of both on one page would take hours."""
 _NUMBERED_TITLE = re.compile(r"\s*(\d{1,2}(?:\.\d{1,2}){1,3})\.?\s+[^\W\d_a-z]")
 
 
@@ -35,15 +37,20 @@ def _bookmarked(lines: Sequence[Line], bookmarks: Sequence[Bookmark]) -> dict[in
     by_page: dict[int, list[int]] = {}
     for index, line in enumerate(lines):
         by_page.setdefault(line.page, []).append(index)
+    letters = [_letters(line.text) for line in lines]
     found: dict[int, tuple[int, int]] = {}
-    position = -1
+    position, looks = -1, _MAX_LOOKS
     for bookmark in bookmarks:
         wanted = _letters(bookmark.title)
-        for index in by_page.get(bookmark.page, ()):
+        here = by_page.get(bookmark.page, ())
+        looks -= len(here)
+        if looks < 0:
+            break
+        for index in here:
             # Entries come in the order of the text; an outline that jumps about is followed too.
             if index in found or (index < position and lines[position].page == bookmark.page):
                 continue
-            taken = _lines_of_title(lines, index, wanted)
+            taken = _lines_of_title(letters, index, wanted)
             if taken:
                 found[index] = (taken, min(bookmark.level, _MAX_LEVEL))
                 position = index
@@ -51,12 +58,12 @@ def _bookmarked(lines: Sequence[Line], bookmarks: Sequence[Bookmark]) -> dict[in
     return found
 
 
-def _lines_of_title(lines: Sequence[Line], index: int, wanted: str) -> int:
+def _lines_of_title(letters: Sequence[str], index: int, wanted: str) -> int:
     text = ""
     for taken in range(1, _MAX_HEADING_LINES + 1):
-        if not wanted or index + taken > len(lines):
+        if not wanted or index + taken > len(letters):
             return 0
-        added = _letters(lines[index + taken - 1].text)
+        added = letters[index + taken - 1]
         if not added:
             return 0
         text += added

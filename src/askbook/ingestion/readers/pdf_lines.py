@@ -21,7 +21,7 @@ _MONOSPACED = re.compile(
 _BOLD = re.compile(r"bold|black|heavy|semibold|demi|\bbd\b|cmbx", re.I)
 _DIGITS = re.compile(r"\d+")
 _PAGE_NUMBER = re.compile(
-    r"[\W_]*(?:page|seite|p\.)?\s*(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:/|of|von|\|)\s*\d{1,4})?[\W_]*",
+    r"[\W_]*+(?:page|seite|p\.)?\s*(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:/|of|von|\|)\s*\d{1,4})?[\W_]*",
     re.I,
 )
 _EDGE = 2

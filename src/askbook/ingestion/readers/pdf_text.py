@@ -14,6 +14,7 @@ from askbook.ingestion.readers.writing import Run
 
 _NUMBERED = re.compile(r"^\s*(\d{1,3})[.)]\s+(?=\S)")
 _BROKEN = re.compile(r"([^\W\d_]+) ?[-‐]$")
+_LONGEST_WORD = 60
 _CHARACTER_WIDTH = 0.6
 """Of a monospaced letter, as a share of its size."""
 
@@ -111,19 +112,19 @@ class _Pages:
         self._writer.heading(level, [Run("text", text)], f"page={lines[0].page}")
 
     def _joined(self, lines: Sequence[Line]) -> str:
-        text = lines[0].text.strip()
+        parts = [lines[0].text.strip()]
         for line in lines[1:]:
-            following = line.text.strip()
-            broken = _BROKEN.search(text)
-            if broken is None or not following[:1].islower():
-                text = f"{text} {following}"
-            elif self._was_one_word(broken, following):
-                text = text[: broken.end(1)] + following
-            elif text.endswith((" -", " ‐")):
-                text = f"{text} {following}"
-            else:
-                text += following
-        return text
+            parts.extend(self._connected(parts.pop(), line.text.strip()))
+        return "".join(parts)
+
+    def _connected(self, before: str, following: str) -> tuple[str, str]:
+        """A line and the next one, with a space, a hyphen or nothing between them."""
+        broken = _BROKEN.search(before, max(0, len(before) - _LONGEST_WORD))
+        if broken is None or not following[:1].islower():
+            return before, f" {following}"
+        if self._was_one_word(broken, following):
+            return before[: broken.end(1)], following
+        return before, f" {following}" if before.endswith((" -", " ‐")) else following
 
     def _was_one_word(self, broken: re.Match[str], following: str) -> bool:
         """Whether a hyphen at the end of a line only divides a word, by how the rest of the text writes it."""

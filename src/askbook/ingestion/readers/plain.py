@@ -59,8 +59,10 @@ class PlainReader(SiteReader):
         )
         files: list[str] = []
         warnings = list(found.warnings)
+        is_arranged = False
         for name in found.files:
             if name.lower().endswith(EPUB):
+                is_arranged = True
                 files.extend(self._documents(name, warnings))
             elif name.lower().endswith(HTML) and (target := self._redirect(name)):
                 warnings.append(f"{name} only leads on to {target}; it was left out.")
@@ -70,7 +72,7 @@ class PlainReader(SiteReader):
                 )
             else:
                 files.append(name)
-        return Discovery(tuple(files), tuple(warnings))
+        return Discovery(tuple(files), tuple(warnings), is_arranged)
 
     def load(self, source_file: str) -> bytes:
         name, member = self._parts(source_file)

@@ -14,6 +14,8 @@ from askbook.ingestion.readers.markdown import OPTIONS
 
 RunKind: TypeAlias = Literal["text", "code", "open", "close", "break"]
 
+MOST_BLANK = 10_000
+"""Cells of a table that may be blank in any case."""
 _MARKS = re.compile(r"[\\`*_\[\]<>~$|&]")
 _LINE_START = re.compile(r"(?m)^([#+\-=:])|^(\d{1,9})([.)])")
 _TASK = re.compile(r"\[[ xX]\](?:\s|$)")
@@ -56,6 +58,13 @@ def write_code(code: str, language: str = "") -> list[str]:
     longest = max((len(run) for run in _BACKTICKS.findall(code)), default=0)
     fence = "`" * max(3, longest + 1)
     return [fence + language, *code.split("\n"), fence]
+
+
+def is_ragged(rows: Sequence[Sequence[Sequence[Run]]]) -> bool:
+    """Whether a table would be hardly more than the blank cells that fill its rows: few bytes could ask for billions."""
+    width = max((len(row) for row in rows), default=0)
+    filled = sum(bool(shown(cell)) for row in rows for cell in row)
+    return width * len(rows) > MOST_BLANK + 10 * filled
 
 
 def write_table(rows: Sequence[Sequence[Sequence[Run]]]) -> list[str]:
