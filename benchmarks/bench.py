@@ -39,8 +39,8 @@ REASONS = """## Where an aim is missed
   is 1.1 to 1.3 ms a chunk: half is reading, splitting and counting, a third the index's own writes (a third of these the way
   of a chunk's fields into the engine), the rest the database and the way between the threads.
 - **The slowest searches at 10,000 chunks.** The floor is 8 to 9 ms; a question with a name in it, one in eight here, is also
-  looked up letter by letter, in the same index one after the other. What comes on top otherwise is 3.5 ms: reading the chunks
-  from the database and their vectors 2, their relevance 0.7, fusing 0.3.
+  looked up letter by letter, in the same index one after the other. What comes on top otherwise is 2 to 3 ms: reading the
+  chunks with their vectors from the database 1.2, fusing and rating them 0.4, the rest the way between the threads.
 - **Judged searches at once.** One search alone already has both cores read its eight candidates (the line below it says how
   busy they are), so that many at once can gain only the moments in which one waits: the embedding, the index, the database.
   Half as much again would need a third core, or a single search that leaves one idle.
