@@ -51,7 +51,11 @@ _CONDITION = re.compile(
     re.IGNORECASE,
 )
 """What opens a clause that says when, not what: "If the GPU is full"."""
-_NEGATED = re.compile(r"[\s*_]+(?:not|never|no longer)\b|n['’]t\b", re.IGNORECASE)
+_NEGATED = re.compile(
+    r"[\s*_]+(?:(?:therefore|thus|hence|usually|often|also|still|generally|really|simply|strictly|alone)[\s*_]+)?"
+    r"(?:not|never|no longer)\b|n['’]t\b",
+    re.IGNORECASE,
+)
 _APPOSED = re.compile(
     r"\W*(?:(?:[Aa]n?|[Tt]he)\s+)?(?P<described>[^,;:\n]{2,60}),\s+(?:an?|the|one)\s+[^,;\n]{3,100},\s"
     r"|\W*[Tt]he\s+[a-z-]+\s+(?P<named>[A-Z][\w.+-]*),\s"

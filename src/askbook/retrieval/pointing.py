@@ -47,7 +47,8 @@ _IT = re.compile(
 """Words that stand for a thing; not "this" in "this node", nor "that" in "the node that reads"."""
 _NUMBERED = re.compile(
     r"\b(?:book|part|module|chapter|section|lesson|unit|week|day|step|stage|phase|level|layer|tier|category|class|type|kind"
-    r"|mode|version|law|rule|figure|table|exercise|joint|axis|number)\s+$",
+    r"|mode|version|law|rule|figure|table|exercise|question|problem|task|example|case|joint|axis|degree|order|dimension"
+    r"|equation|line|port|channel|number)\s+$",
     re.IGNORECASE,
 )
 """What "one" is the number of."""

@@ -103,7 +103,7 @@ async def test_an_exercise_with_a_number_is_none_under_any_heading() -> None:
     ("unit", "question"),
     [
         ("Task 1 reads the lidar ten times per second.", "How often is the lidar read?"),
-        ("**Challenge 2: Rain.** Drops scatter the light of a lidar.", "What does rain do?"),
+        ("**Challenge 2**: Rain scatters the light of a lidar.", "What does rain do?"),
         ("**Exercise 8.1**: Simulate a lidar in the rain.", "What is exercise 8.1 about?"),
     ],
 )
@@ -120,7 +120,7 @@ async def test_a_number_alone_makes_no_exercise_nor_hides_one_that_is_asked_for(
 async def test_what_to_try_where_problems_are_solved_is_no_exercise(title: str) -> None:
     advice, other = (
         "Try another domain id when no topic is listed.",
-        "A topic has a name and a type.",
+        "A topic carries messages from publishers to subscribers.",
     )
     question = "Why is no topic listed?"
     context = make_context([0.9, 0.8], texts=[advice, other], query=question)

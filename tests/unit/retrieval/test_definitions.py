@@ -118,7 +118,13 @@ def test_a_longer_term_is_another_one(sentence: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "sentence", ["A topic is not a file.", "Topics are **never** locked.", "A topic isn't a queue."]
+    "sentence",
+    [
+        "A topic is not a file.",
+        "Topics are **never** locked.",
+        "A topic isn't a queue.",
+        "A topic is therefore never the fastest way.",
+    ],
 )
 def test_what_something_is_not_defines_nothing(sentence: str) -> None:
     assert not defines(sentence, TOPIC)

@@ -75,6 +75,7 @@ def test_it_after_a_pointer_is_what_the_pointer_meant() -> None:
         "Which node reads the lidar that publishes scans?",
         "Which one is faster, DDS or Zenoh?",
         "What happens in phase one?",
+        "What is degree one?",
     ],
 )
 def test_an_it_inside_the_question_points_at_nothing_before(question: str) -> None:
