@@ -38,8 +38,8 @@ class Chapters(Shelf):
         history: Sequence[Message] = (),
         reading: FollowUp | None = None,
     ) -> RetrievalContext:
-        arm = {"page_title": "Chapter 1: The arm", "section_title": "Strength"}
-        control = {"page_title": "Chapter 2: Control", "section_title": "Rates"}
+        arm: dict[str, Any] = {"page_title": "Chapter 1: The arm", "section_title": "Strength"}
+        control: dict[str, Any] = {"page_title": "Chapter 2: Control", "section_title": "Rates"}
         return RetrievalContext(
             query=query.text,
             results=(
