@@ -35,6 +35,7 @@ class ChatServer:
         self.script = list(script)
         self.respond: Callable[[dict[str, Any]], Say] | None = None
         self.seen: list[dict[str, Any]] = []
+        self.credentials: list[str | None] = []
         self.left = 0
         """Streams whose reader went away before their end."""
         self.at_once = 0
@@ -57,6 +58,7 @@ class ChatServer:
     async def _serve(self, request: Request) -> Response:
         body = await request.json()
         self.seen.append(body)
+        self.credentials.append(request.headers.get("authorization"))
         if self.script:
             say = self.script.pop(0)
         elif self.respond is not None:

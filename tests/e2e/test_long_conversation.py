@@ -35,7 +35,7 @@ async def chat(client: httpx.AsyncClient, message: str, session_id: str | None) 
     return response.json()
 
 
-@pytest.mark.spec("D8", "D13", "D32", "D38", "B40")
+@pytest.mark.spec("B40", "B65", "B74", "D8", "D13", "D32", "D38")
 async def test_fifteen_turns_keep_their_references(client: httpx.AsyncClient) -> None:
     session: str | None = None
     wrong: list[tuple[str, str, list[str]]] = []

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from askbook.agent.response import Citation
+from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.query import SearchResult
 
 
@@ -27,7 +28,7 @@ class SentenceVerified:
 class AnswerEnded:
     """How a draft ended; `failed` says why there is none, for the reader.
 
-    `results` are all chunks that sentences may have cited.
+    `results` are all chunks that sentences may have cited, `searches` what the model looked for itself.
     """
 
     tokens_used: int = 0
@@ -37,6 +38,7 @@ class AnswerEnded:
     info: tuple[str, ...] = ()
     results: tuple[SearchResult, ...] = ()
     prompt_tokens: int = 0
+    searches: tuple[RetrievalContext, ...] = ()
 
 
 AnswerEvent: TypeAlias = SourcesFound | SentenceVerified | AnswerEnded

@@ -63,11 +63,11 @@ def secrets_of(instructions: str, boundary: str) -> tuple[str, ...]:
     return (boundary, *lines)
 
 
-def first_input(asked: Asked, sources: Sources, boundary: str) -> list[Any]:
-    """Earlier messages, the question, and the first retrieval as a tool call with its result."""
+def first_input(asked: Asked, sources: Sources, boundary: str, turns: int) -> list[Any]:
+    """At most `turns` earlier exchanges, the question, and the first retrieval as a tool call with its result."""
     items: list[Any] = [
         {"role": message.role, "content": _unmarked(message.content)}
-        for message in newest_that_fit(asked.history)
+        for message in newest_that_fit(asked.history, turns=turns)
     ]
     question = f"USER QUESTION: {asked.question}"
     if topic := topic_summary(asked.history):

@@ -83,6 +83,7 @@ class AgentResponse:
     def evidence(self) -> dict[str, Any]:
         """What the answer rests on, as JSON, to be shown with it again."""
         return {
+            "model": self.model,
             "citations": [asdict(citation) for citation in self.citations],
             "nearest": [asdict(place) for place in self.nearest],
             "confidence_level": self.confidence_level,

@@ -38,7 +38,7 @@ def rewriting_instructions(boundary: str) -> str:
 
 def rewriting_prompt(question: str, history: Sequence[Message], boundary: str) -> str:
     """The last exchanges as data, then the question."""
-    said = newest_that_fit(history, tokens=TOKENS, messages=2 * EXCHANGES)
+    said = newest_that_fit(history, tokens=TOKENS, turns=EXCHANGES)
     speakers = {"user": "Reader", "assistant": "Tutor"}
     lines = [f"{speakers[m.role]}: {m.content.replace(boundary, '')}" for m in said]
     return (

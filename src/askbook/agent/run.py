@@ -67,6 +67,7 @@ class _Progress:
     refused: bool = False
     length: int = 0
     sources: Sources | None = None
+    tool: RetrievalTool | None = None
     quotes: list[Citation] = field(default_factory=list[Citation])
 
     def start_anew(self) -> None:
@@ -86,6 +87,7 @@ class _Progress:
             failed,
             info,
             results=results,
+            searches=tuple(self.tool.found) if self.tool else (),
             prompt_tokens=self.spending.prompt_tokens,
         )
 
@@ -183,7 +185,7 @@ class Tutor:
         instructions = instructions_for(asked, boundary, self._settings.max_tool_calls)
         hidden = secrets_of(instructions, boundary)
         verifier = Verifier(sources, self._judge, asked.question, hidden, self._likeness)
-        tool = RetrievalTool(
+        tool = progress.tool = RetrievalTool(
             self._searcher,
             asked.query,
             sources,
@@ -192,7 +194,7 @@ class Tutor:
         )
         turn = await self._drafter.open_turn(tool, hidden)
         yield SourcesFound(sources.listed())
-        given = first_input(asked, sources, boundary)
+        given = first_input(asked, sources, boundary, self._settings.max_turns)
         cutter = ClaimCutter()
         draft = self._drafter.draft(instructions, given, turn, progress.spending)
         async with aclosing(draft) as pieces:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from askbook.agent.sources import Sources
 from askbook.errors import AskbookError
+from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.query import MAX_QUESTION, SearchQuery, SearchResult
 from askbook.retrieval.search import Searcher
 
@@ -59,6 +60,7 @@ class RetrievalTool:
         self._max_calls = max_calls
         self._boundary = boundary
         self.calls = 0
+        self.found: list[RetrievalContext] = []
 
     @property
     def is_exhausted(self) -> bool:
@@ -102,6 +104,7 @@ class RetrievalTool:
             # A traceback would hold the question.
             log.error("retrieval_tool_failed", kind=type(error).__name__)
             return format_tool_response(query, (), error="The search failed.")
+        self.found.append(context)
         numbered = self._sources.add(context.results)
         return format_tool_response(query, numbered, boundary=self._boundary)
 

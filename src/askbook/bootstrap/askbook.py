@@ -163,7 +163,7 @@ class Askbook(Assembly):
                             response.answer,
                             book_id=response.book_id,
                             confidence=response.confidence,
-                            retrievals=(retrieval,),
+                            retrievals=(retrieval, *map(_further, event.searches)),
                             evidence=response.evidence,
                         )
                     yield event
@@ -288,3 +288,14 @@ class Askbook(Assembly):
                 "`askbook ingest PATH --mode recreate`.",
             )
         return shelved.book
+
+
+def _further(context: RetrievalContext) -> Retrieval:
+    """A search that the model added to the first one."""
+    return Retrieval(
+        query=context.query,
+        results_count=context.total_found,
+        avg_similarity=context.average_score,
+        timestamp=context.retrieved_at,
+        filter_applied=context.filter_applied,
+    )

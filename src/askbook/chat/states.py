@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from askbook.agent.events import SentenceVerified, SourcesFound
 from askbook.agent.response import AgentResponse
 from askbook.errors import IllegalTransition
+from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.query import SearchResult
 
 TurnState: TypeAlias = Literal[
@@ -52,13 +53,15 @@ class StateChanged:
 class TurnEnded:
     """The turn is over; this is all of it.
 
-    Of a declined one also what came nearest, and whether the book answers it outside the reader's filter.
+    Of a declined one also what came nearest, and whether the book answers it outside the reader's filter;
+    `searches` are those that the model added.
     """
 
     response: AgentResponse
     nearest: SearchResult | None = None
     is_covered_elsewhere: bool = False
     filter_applied: str | None = None
+    searches: tuple[RetrievalContext, ...] = ()
 
 
 TurnEvent: TypeAlias = StateChanged | SourcesFound | SentenceVerified | TurnEnded

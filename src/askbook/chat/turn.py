@@ -123,13 +123,16 @@ class ChatTurns:
         if not draft.text:
             yield work.enter("low_confidence")
             nothing = replace(metrics, confidence_level="insufficient", should_answer=False)
-            yield _ended(work.declined(context, nothing, draft, work.book.refusal), context)
+            declined = _ended(work.declined(context, nothing, draft, work.book.refusal), context)
+            yield replace(declined, searches=draft.ended.searches)
             return
         if draft.has_gaps:
             metrics = replace(metrics, confidence_level="low")
         yield work.enter("low_confidence" if metrics.confidence_level == "low" else "completed")
         answered = work.answered(context, metrics, draft)
-        yield TurnEnded(answered, filter_applied=context.filter_applied)
+        yield TurnEnded(
+            answered, filter_applied=context.filter_applied, searches=draft.ended.searches
+        )
 
     async def _written(
         self, work: Work, context: RetrievalContext, draft: Draft

@@ -224,6 +224,12 @@ class ModelSettings(Section):
         validation_alias=_env("ASKBOOK_MAX_TOOL_CALLS"),
         description="searches the model may add to the first one",
     )
+    max_turns: int = Field(
+        50,
+        ge=1,
+        validation_alias=_env("AGENT_MAX_TURNS"),
+        description="earlier exchanges the model sees at most; a conversation itself has no end",
+    )
 
 
 class IngestionSettings(Section):

@@ -12,7 +12,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 CHARACTERS_PER_TOKEN = 4
 HISTORY_TOKENS = 3000
-HISTORY_MESSAGES = 50
+HISTORY_TURNS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +47,15 @@ class Message:
 
 
 def newest_that_fit(
-    history: Sequence[Message], tokens: int = HISTORY_TOKENS, messages: int = HISTORY_MESSAGES
+    history: Sequence[Message], tokens: int = HISTORY_TOKENS, turns: int = HISTORY_TURNS
 ) -> list[Message]:
     """The newest exchanges within a budget, oldest first; a question and its answers stay together."""
     spoken = [m for m in history if m.role in ("user", "assistant")]
     kept: list[Message] = []
     room = tokens * CHARACTERS_PER_TOKEN
-    for exchange in reversed(exchanges(spoken)):
+    for exchange in reversed(exchanges(spoken)[-turns:]):
         room -= sum(len(message.content) for message in exchange)
-        if room < 0 or len(kept) + len(exchange) > messages:
+        if room < 0:
             break
         kept = [*exchange, *kept]
     return kept

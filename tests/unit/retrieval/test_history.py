@@ -40,7 +40,7 @@ def test_the_newest_messages_that_fit_are_kept_in_order() -> None:
     history.append(Message(role="tool", content="t", tool_call_id="c"))
     kept = newest_that_fit(history, tokens=30)
     assert [m.content[0] for m in kept] == ["7", "8", "9"]
-    assert len(newest_that_fit(history, messages=2)) == 2
+    assert [m.content[0] for m in newest_that_fit(history, turns=2)] == ["8", "9"]
 
 
 def test_a_question_and_its_answer_are_kept_or_dropped_together() -> None:

@@ -16,11 +16,12 @@ TITLE_LENGTH = 100
 
 
 class MessageBody(BaseModel):
-    """What was said; of an answer also its confidence and what it rests on."""
+    """What was said; of an answer also who wrote it, its confidence and what it rests on."""
 
     role: str
     content: str
     timestamp: str
+    model: str | None = None
     confidence: float | None
     confidence_level: ConfidenceLevel | None = None
     should_answer: bool | None = None
