@@ -243,8 +243,7 @@ class _Opening:
         except (
             KeyError,
             OSError,
-            RuntimeError,
-            NotImplementedError,
+            RuntimeError,  # an encrypted member, or a compression that is not known
             EOFError,
             ValueError,
             zlib.error,
