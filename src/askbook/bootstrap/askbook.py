@@ -11,14 +11,12 @@ from askbook.book import Book, DocumentChunk, IngestionMode
 from askbook.bootstrap.assembly import Assembly
 from askbook.bootstrap.feedback import FeedbackList, list_votes, rate_answer
 from askbook.bootstrap.scope import Scope, choose_book, query_for
-from askbook.chat import TurnEnded, TurnEvent, response_of
+from askbook.chat import TurnEnded, TurnEvent, response_of, unasked
 from askbook.conversations import LOCAL, Retrieval
 from askbook.errors import EmbedderMismatch, NotFound
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.expansion import Passage, surroundings
 from askbook.retrieval.history import Message
-from askbook.retrieval.items import unclear_pointer
-from askbook.retrieval.pointing import only_greets
 from askbook.retrieval.query import SearchMode, SearchQuery, check_question
 from askbook.retrieval.terms import content_terms
 from askbook.storage.feedback import Rating
@@ -106,8 +104,8 @@ class Askbook(Assembly):
         scope = scope or Scope()
         # Only a question that says by itself what is asked of the whole book can tell what the book lacks.
         follows = bool(history) and len(content_terms(text)) < 2
-        follows = follows or unclear_pointer(text, history) is not None or only_greets(text)
-        complete = scope.is_whole_book and selected_text is None and not follows
+        is_whole = selected_text is None and not follows and unasked(text, history) is None
+        complete = scope.is_whole_book and is_whole
         query, book = await self._question(text, scope, top_k)
         turn = self.turns.stream(query, book, history=history, selected_text=selected_text)
         try:

@@ -2,6 +2,7 @@
 
 from askbook.chat.states import StateChanged, Turn, TurnEnded, TurnEvent, TurnState, response_of
 from askbook.chat.turn import ChatTurns
+from askbook.chat.work import unasked
 
 __all__ = [
     "ChatTurns",
@@ -11,4 +12,5 @@ __all__ = [
     "TurnEvent",
     "TurnState",
     "response_of",
+    "unasked",
 ]

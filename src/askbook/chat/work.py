@@ -28,6 +28,14 @@ NEAREST = 3
 """Lessons a declined reader is pointed to."""
 
 
+def unasked(text: str, history: Sequence[Message]) -> str | None:
+    """Why a message is no question that can be looked for, in a reader's words; none for one that is."""
+    if only_greets(text):
+        return GREETED
+    words = unclear_pointer(text, history)
+    return None if words is None else UNCLEAR.format(words=words)
+
+
 @dataclass(slots=True)
 class Draft:
     """The answer as it grows from verified sentences, who writes it, and how that ended."""
@@ -75,13 +83,8 @@ class Work:
 
     @property
     def unasked(self) -> str | None:
-        """Why a message is no question that can be looked for; a mark says itself what it is about."""
-        if self.selected_text is not None:
-            return None
-        if only_greets(self.query.text):
-            return GREETED
-        words = unclear_pointer(self.query.text, self.history)
-        return None if words is None else UNCLEAR.format(words=words)
+        """Why a message is no question; a mark says itself what it is about."""
+        return None if self.selected_text is not None else unasked(self.query.text, self.history)
 
     @property
     def said(self) -> str:
