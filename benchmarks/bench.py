@@ -44,9 +44,9 @@ REASONS = """## Where an aim is missed
 - **Judged searches at once.** One search alone already has both cores read its eight candidates (the line below it says how
   busy they are), so that many at once can gain only the moments in which one waits: the embedding, the index, the database.
   Half as much again would need a third core, or a single search that leaves one idle.
-- **Memory beyond 140,000 chunks.** The embedded index keeps its words and filters in memory, about three kilobytes a chunk;
-  what it maps from disk comes on top and is given back when others need it. Beyond a hundred thousand chunks a Qdrant
-  server is the better place ([deployment](deployment.md)).
+- **Ingest without embedding beyond 10,000 chunks.** There the embedded index is written out in segments, so that its memory
+  does not grow with the book ([decision 9](decisions/0009-the-embedded-index-is-written-out-in-segments.md)). That takes 0.25 ms a chunk,
+  less than a hundredth of what embedding it takes.
 - **A re-ingest of few unchanged files** takes a third of a second, whatever the files: opening the reader, the job and the plan."""
 
 

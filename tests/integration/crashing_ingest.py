@@ -14,6 +14,7 @@ from sqlalchemy import Engine, event
 from askbook.book import IngestionMode
 from askbook.bootstrap import Askbook
 from askbook.config import load_settings
+from askbook.index import edge, edge_layout
 from askbook.index.edge import EdgeIndex
 from askbook.ingestion import preparing
 from askbook.storage.rows import ShelvedBook
@@ -61,6 +62,7 @@ def ingest(
 ) -> None:
     """Ingest and die at `last_step`; without one, finish and tell how many steps it took."""
     preparing.BATCH_CHUNKS = 16  # more switches to be killed in
+    edge_layout.SEGMENT_POINTS, edge.FLUSH_AFTER = 16, 8  # and segments written out on the way
     steps = Steps(last_step)
     asyncio.run(_ingest(folder, data_dir, mode, steps))
     told.write_text(str(steps.taken))
@@ -92,6 +94,6 @@ async def _ingest(folder: Path, data_dir: Path, mode: IngestionMode, steps: Step
             event.listen(engine, "before_cursor_execute", steps.take)
             event.listen(engine, "after_cursor_execute", steps.take)
             event.listen(engine, "commit", steps.take)
-        for name in ("_update", "_recreate", "_create"):
+        for name in ("_update", "_settle", "_recreate", "_create"):
             setattr(EdgeIndex, name, steps.around(getattr(EdgeIndex, name)))
         await shelf.ingest(folder, mode=mode)

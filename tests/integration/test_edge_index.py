@@ -2,18 +2,22 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
+import qdrant_edge as qe
 
 from askbook.errors import DataDirectoryCorrupt
-from askbook.index import ChunkFilter, ChunkIndex, edge
+from askbook.index import ChunkFilter, ChunkIndex, edge, edge_layout
 from askbook.index.edge import EdgeIndex
+from askbook.index.sparse import DENSE, SPARSE
 from contracts.chunk_index import (
     DIMENSION,
     FINGERPRINT,
+    WORDS,
     ChunkIndexContract,
     OpenIndex,
     many_points,
@@ -99,6 +103,58 @@ class TestEdgeIndex(ChunkIndexContract):
         again = await points_of(await open_index(), "robots", vectors=True)
         assert {p.chunk_id for p in again} == {p.chunk_id for p in points[1:]}
 
+    async def test_segments_that_are_written_out_change_nothing(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        whole = EdgeIndex(folder / "whole", FINGERPRINT, DIMENSION)
+        await write_and_change(whole)
+        use_small_segments(monkeypatch)
+        split = EdgeIndex(folder / "split", FINGERPRINT, DIMENSION)
+        await write_and_change(split)
+        assert segments_of(whole) == 1
+        assert segments_of(split) > 2
+        expected = await contents(whole)
+        assert await contents(split) == expected
+        await split.close()
+        again = EdgeIndex(folder / "split", FINGERPRINT, DIMENSION)
+        assert await contents(again) == expected
+        await asyncio.gather(whole.close(), again.close())
+
+    async def test_what_is_deleted_takes_no_room(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        use_small_segments(monkeypatch)
+        monkeypatch.setattr(edge_layout, "VACUUM_POINTS", 10)
+        index = EdgeIndex(folder, FINGERPRINT, DIMENSION)
+        await index.upsert([*many_points(400), *many_points(20, "cooking")])
+        assert segments_of(index) > 4
+        await index.delete_book("robots")
+        assert segments_of(index) <= 2
+        assert len(await points_of(index, "cooking")) == 20
+        await index.close()
+
+    async def test_an_index_in_one_piece_is_taken_over(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Data directories of earlier versions hold all points in one segment in memory."""
+        with monkeypatch.context() as earlier:
+            plain = qe.EdgeConfig(
+                vectors={DENSE: qe.EdgeVectorParams(size=DIMENSION, distance=qe.Distance.Cosine)},
+                sparse_vectors={SPARSE: qe.EdgeSparseVectorParams(modifier=qe.Modifier.Idf)},
+            )
+            earlier.setattr(edge, "layout", lambda _: plain)
+            index = EdgeIndex(folder, FINGERPRINT, DIMENSION)
+            await index.upsert(many_points(200))
+            expected = await contents(index)
+            await index.close()
+        use_small_segments(monkeypatch)
+        index = EdgeIndex(folder, FINGERPRINT, DIMENSION)
+        assert await contents(index) == expected
+        await index.upsert(many_points(200)[:40])
+        assert segments_of(index) > 1
+        assert await contents(index) == expected
+        await index.close()
+
     async def test_concurrent_calls_do_not_disturb_each_other(self, index: ChunkIndex) -> None:
         points = many_points(60)
         await asyncio.gather(*(index.upsert(points[n : n + 6]) for n in range(0, 60, 6)))
@@ -114,3 +170,45 @@ async def read_everything(index: ChunkIndex) -> None:
     where = ChunkFilter("robots")
     await index.search(where, vector=unit_vector(1), text="zorbal", limit=5)
     await points_of(index, "robots", vectors=True)
+
+
+def use_small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge_layout, "SEGMENT_POINTS", 64)
+    monkeypatch.setattr(edge, "FLUSH_AFTER", 16)
+
+
+def segments_of(index: EdgeIndex) -> int:
+    assert index._shard is not None
+    return index._shard.info().segments_count
+
+
+async def write_and_change(index: EdgeIndex) -> None:
+    """What books go through: written, edited, renumbered, shortened, one removed."""
+    points = many_points(300)
+    other = many_points(100, "cooking")
+    for start in range(0, 300, 30):
+        await index.upsert(points[start : start + 30])
+    await index.upsert(other)
+    await index.upsert(
+        [replace(p, vector=unit_vector(1000 + n)) for n, p in enumerate(points[:50])]
+    )
+    await index.overwrite_payloads(
+        {p.chunk_id: p.payload | {"chapter": 7} for p in points[100:160]}
+    )
+    await index.delete([p.chunk_id for p in points[40:70]])
+    await index.delete_book("cooking")
+
+
+async def contents(index: EdgeIndex) -> Any:
+    """All there is, and what is found, in numbers that do not depend on the order of sums."""
+    points = {
+        p.chunk_id: (p.payload, p.vector.round(5).tolist(), p.terms)
+        for p in await points_of(index, "robots", vectors=True)
+    }
+    found: list[Any] = []
+    for n, word in enumerate(WORDS):
+        for where in (ChunkFilter("robots"), ChunkFilter("robots", chapter_min=7)):
+            hits = await index.search(where, vector=unit_vector(n), text=word, limit=20)
+            found.append([(h.chunk_id, round(h.score, 4)) for h in hits.dense])
+            found.append([round(h.score, 4) for h in hits.sparse])
+    return points, found, await index.count(), await index.payload_indexes()

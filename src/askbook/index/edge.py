@@ -1,7 +1,7 @@
 """The embedded index: Qdrant's engine in process, on the data directory, one process at a time.
 
 Every engine call holds the GIL and the shard is not to be entered twice, so all calls go through one
-executor thread and upserts are small. The engine is used un-optimised: exact, and fast below 100k chunks.
+executor thread and upserts are small.
 """
 
 import asyncio
@@ -24,7 +24,8 @@ from askbook.errors import (
     ServiceUnavailable,
     StorageFull,
 )
-from askbook.index.base import PAYLOAD_INDEXES, ChunkFilter, Hit, Hits, IndexPoint, StoredPoint
+from askbook.index.base import ChunkFilter, Hit, Hits, IndexPoint, StoredPoint
+from askbook.index.edge_layout import field_indexes, layout
 from askbook.index.sparse import DENSE, SPARSE, Bm25
 
 R = TypeVar("R")
@@ -32,7 +33,7 @@ R = TypeVar("R")
 UPSERT_BATCH = 64
 SCROLL_PAGE = 256
 FLUSH_AFTER = 2048
-"""Points written until they are flushed: what waits for it is kept in memory, about two kilobytes a point."""
+"""Points changed until they are flushed: what waits for it is kept in memory, about two kilobytes a point."""
 FINGERPRINT_FILE = "fingerprint.json"
 RESERVE = 64 << 20
 """Bytes to leave free: the engine maps its files, and a map that finds no room kills the process."""
@@ -61,11 +62,10 @@ class EdgeIndex:
 
     async def delete(self, chunk_ids: Sequence[str]) -> None:
         if chunk_ids:
-            await self._call(self._update, qe.UpdateOperation.delete_points(list(chunk_ids)))
+            await self._call(self._delete, chunk_ids)
 
     async def delete_book(self, book_id: str) -> None:
-        where = _condition(ChunkFilter(book_id))
-        await self._call(self._update, qe.UpdateOperation.delete_points_by_filter(where))
+        await self._call(self._delete_book, book_id)
 
     async def search(
         self, where: ChunkFilter, *, vector: Vector | None, text: str | None, limit: int
@@ -123,7 +123,7 @@ class EdgeIndex:
         if self._shard is None:
             if (self._folder / FINGERPRINT_FILE).exists():
                 self._check_fingerprint()
-                self._shard = qe.EdgeShard.load(str(self._folder))
+                self._shard = qe.EdgeShard.load(str(self._folder), layout(self._dimension))
             else:
                 self._shard = self._create()
         return self._shard
@@ -132,13 +132,9 @@ class EdgeIndex:
         # The fingerprint file is written last: a folder without it is an unfinished creation.
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True)
-        config = qe.EdgeConfig(
-            vectors={DENSE: qe.EdgeVectorParams(size=self._dimension, distance=qe.Distance.Cosine)},
-            sparse_vectors={SPARSE: qe.EdgeSparseVectorParams(modifier=qe.Modifier.Idf)},
-        )
-        shard = qe.EdgeShard.create(str(self._folder), config)
-        for name, kind in PAYLOAD_INDEXES.items():
-            shard.update(qe.UpdateOperation.create_field_index(name, _schema(kind)))
+        shard = qe.EdgeShard.create(str(self._folder), layout(self._dimension))
+        for name, parameters in field_indexes().items():
+            shard.update(qe.UpdateOperation.create_field_index(name, parameters))
         shard.flush()
         (self._folder / FINGERPRINT_FILE).write_text(
             json.dumps({"fingerprint": self._fingerprint}), encoding="utf-8"
@@ -180,14 +176,33 @@ class EdgeIndex:
                 ]
             )
         )
-        self._unflushed += len(points)
-        if self._unflushed >= FLUSH_AFTER:
-            self._open().flush()
-            self._unflushed = 0
+        self._changed(len(points))
 
     def _overwrite_payloads(self, items: Sequence[tuple[str, dict[str, Any]]]) -> None:
         for chunk_id, payload in items:
             self._update(qe.UpdateOperation.overwrite_payload([chunk_id], payload))
+        self._changed(len(items))
+
+    def _delete(self, chunk_ids: Sequence[str]) -> None:
+        self._update(qe.UpdateOperation.delete_points(list(chunk_ids)))
+        self._changed(len(chunk_ids))
+
+    def _delete_book(self, book_id: str) -> None:
+        where = _condition(ChunkFilter(book_id))
+        self._update(qe.UpdateOperation.delete_points_by_filter(where))
+        self._settle()
+
+    def _changed(self, points: int) -> None:
+        self._unflushed += points
+        if self._unflushed >= FLUSH_AFTER:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Bring what was changed to disk, write out segments that are full and tidy those with many holes."""
+        shard = self._open()
+        shard.flush()
+        shard.optimize()
+        self._unflushed = 0
 
     def _update(self, operation: qe.UpdateOperation) -> None:
         self._open().update(operation)
@@ -260,12 +275,6 @@ class EdgeIndex:
         if self._shard is not None:
             self._shard.close()
             self._shard = None
-
-
-def _schema(kind: str) -> Any:
-    if kind == "tenant":
-        return qe.KeywordIndexParams(is_tenant=True)
-    return qe.PayloadSchemaType.Integer if kind == "integer" else qe.PayloadSchemaType.Keyword
 
 
 def _condition(where: ChunkFilter) -> qe.Filter:
