@@ -188,7 +188,7 @@ async def check_repaired(shelf: Shelf, clean: Contents) -> None:
     assert found_by(audit) == set()
     assert audit.notes == []
     assert await shelf.contents() == clean
-    assert await shelf.library.dirty(BOOK) == []
+    assert await shelf.library.dirty.of(BOOK) == []
     # The cache is right again too: a recreate of the index would give the same vectors.
     for row in (await shelf.library.rows(BOOK, chunk_ids=list(clean.payloads))).values():
         cached = await shelf.cache.find(str(shelf.embedder.fingerprint), [row.text_hash])

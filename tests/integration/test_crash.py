@@ -110,7 +110,7 @@ async def check_converged(folder: Path, data_dir: Path, clean_dir: Path) -> None
         stored = await shelf.contents()
         assert stored == await clean_build(folder, clean_dir)
         assert stored.payloads == stored.indexed
-        assert await shelf.library.dirty(BOOK) == []
+        assert await shelf.library.dirty.of(BOOK) == []
         assert (await shelf.audit()).found.all() == []
 
 

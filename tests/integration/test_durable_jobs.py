@@ -297,7 +297,7 @@ async def test_a_switch_once_begun_is_brought_to_its_end(
                 task.cancel()
                 await asyncio.sleep(0.05)
         await asyncio.gather(task, return_exceptions=True)
-        assert await askbook.library.dirty("book") == []
+        assert await askbook.library.dirty.of("book") == []
         assert await askbook.index.count("book") == len(await contents(askbook))
         where = Scope(hardware_tier=1)
         _, found = await askbook.search("tells about Joints", where, mode="sparse")
@@ -460,7 +460,7 @@ async def test_a_killed_worker_resumes_its_job(
     async with running(data, database) as askbook:
         assert await contents(askbook) == (await clean_build(folder, tmp_path / "clean")).payloads
         assert await askbook.index.count() == len(await contents(askbook))
-        assert await askbook.library.dirty("book") == []
+        assert await askbook.library.dirty.of("book") == []
 
 
 async def test_a_killed_server_finishes_its_job_when_it_is_started_again(

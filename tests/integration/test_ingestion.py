@@ -27,6 +27,8 @@ from askbook.ingestion.pipeline import IN_FLIGHT
 from askbook.ingestion.planning import PlannedLesson
 from askbook.ingestion.preparing import BATCH_CHUNKS, _Preparer
 from askbook.ingestion.switching import remove_book
+from askbook.storage.dirty import DirtyPoints
+from askbook.storage.library import Library
 from askbook.storage.rows import ShelvedLesson
 from doubles import NullEmbedder
 
@@ -55,7 +57,7 @@ async def check_clean(shelf: Shelf, folder: Path, place: Path) -> None:
     assert stored.payloads == stored.indexed
     audit = await shelf.audit()
     assert audit.found.all() == []
-    assert await shelf.library.dirty(BOOK) == []
+    assert await shelf.library.dirty.of(BOOK) == []
 
 
 def ids_of(lessons: dict[str, ShelvedLesson]) -> dict[str, str]:
@@ -586,14 +588,19 @@ async def test_full_disk_keeps_the_old_content(
     async with open_shelf(place / "data") as shelf:
         await shelf.ingest(folder)
         old = await shelf.contents()
-        for name in ("mark_dirty", "replace", "clear_dirty", "update_book"):
+        for kind, name in (
+            (DirtyPoints, "mark"),
+            (Library, "replace"),
+            (DirtyPoints, "clear"),
+            (Library, "update_book"),
+        ):
 
             async def full(*_: Any, **__: Any) -> None:
                 raise StorageFull("No space is left.")
 
             write(folder, {"robots/arms.md": lesson("Arms", "Joints", f"Without {name}")})
             with monkeypatch.context() as patch:
-                patch.setattr(type(shelf.library), name, full)
+                patch.setattr(kind, name, full)
                 with pytest.raises(StorageFull):
                     await shelf.ingest(folder)
             visible = (await shelf.contents()).payloads
@@ -664,22 +671,22 @@ async def test_books_recreated_at_once_for_another_embedder_lose_nothing(
         for book_id, folder in folders.items():
             await shelf.ingest(folder, book_id)
     async with open_shelf(place / "data", NullEmbedder("other")) as shelf:
-        plain, begun, slow = shelf.library.mark_dirty, asyncio.Event(), iter((0.1, 0.6))
+        plain, begun, slow = shelf.library.dirty.mark, asyncio.Event(), iter((0.1, 0.6))
 
-        async def mark_dirty(book_id: str, chunk_ids: Iterable[str]) -> None:
+        async def mark(book_id: str, chunk_ids: Iterable[str]) -> None:
             if book_id == "third":
                 begun.set()
                 await asyncio.sleep(next(slow))
             await plain(book_id, chunk_ids)
 
-        monkeypatch.setattr(shelf.library, "mark_dirty", mark_dirty)
+        monkeypatch.setattr(shelf.library.dirty, "mark", mark)
         first = asyncio.create_task(shelf.ingest(folders["first"], "first", "recreate"))
         await begun.wait()
         await asyncio.gather(first, shelf.ingest(folders["second"], "second", "recreate"))
         for book_id in ("first", "second"):
             _, chunks = await shelf.library.totals(book_id)
             assert await shelf.index.count(book_id) == chunks == 2
-            assert await shelf.library.dirty(book_id) == []
+            assert await shelf.library.dirty.of(book_id) == []
         await shelf.ingest(folders["third"], "third", "recreate")
         assert await shelf.index.count() == 6
 
@@ -722,7 +729,7 @@ async def test_a_book_deleted_while_it_is_ingested_stays_deleted(
             await ingest_and_delete(shelf)
         assert await shelf.library.book(BOOK) is None
         assert await shelf.library.totals(BOOK) == (0, 0)
-        assert await shelf.library.dirty(BOOK) == []
+        assert await shelf.library.dirty.of(BOOK) == []
         assert await shelf.index.count(BOOK) == 0
         assert len((await shelf.ingest(folder)).plan.new) == len(names)
         await check_clean(shelf, folder, place)

@@ -105,7 +105,7 @@ async def edit_and_compare(
         assert stored == await clean_build(folder, root / "clean")
         assert stored.payloads == stored.indexed
         assert (await shelf.audit()).found.all() == []
-        assert await shelf.library.dirty(BOOK) == []
+        assert await shelf.library.dirty.of(BOOK) == []
 
 
 def texts_of(folder: Path) -> set[str]:

@@ -214,7 +214,7 @@ async def test_the_database_moves_alone_where_no_qdrant_is_named(
 ) -> None:
     """The index stays what it is, and with it the notes on where it may differ."""
     source = await open_engine(embedded.storage.data_dir)
-    await Library(source).mark_dirty("gardens", ["an-orphan"])
+    await Library(source).dirty.mark("gardens", ["an-orphan"])
     await source.dispose()
     settings = load_settings(
         data_dir=embedded.storage.data_dir, judge=False, database_url=database_url
@@ -222,7 +222,7 @@ async def test_the_database_moves_alone_where_no_qdrant_is_named(
     assert (await moved(settings)).index == "embedded"
     assert await contents(target) == await here(embedded)
     async with Askbook(settings) as askbook:
-        assert await askbook.library.dirty("gardens") == ["an-orphan"]
+        assert await askbook.library.dirty.of("gardens") == ["an-orphan"]
         assert all(audit.sound for audit in await askbook.audit())
 
 

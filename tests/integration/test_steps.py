@@ -101,7 +101,7 @@ async def test_reads_do_not_wait_for_writes(engine: AsyncEngine, tmp_path: Path)
     other = sqlite3.connect(tmp_path / DATABASE_FILE, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     steps, library = Steps(engine), Library(engine)
-    writes = [asyncio.create_task(library.mark_dirty("book", [f"{n}"])) for n in range(20)]
+    writes = [asyncio.create_task(library.dirty.mark("book", [f"{n}"])) for n in range(20)]
     await asyncio.sleep(0.1)
     assert await asyncio.wait_for(steps.read(count), 5) == 0
     other.execute("ROLLBACK")
@@ -117,8 +117,8 @@ async def test_the_database_stays_where_it_was_opened(
     monkeypatch.chdir(tmp_path)
     engine = await open_engine(Path("data"))
     monkeypatch.chdir(tmp_path / "elsewhere")
-    await Library(engine).mark_dirty("book", ["one"])
-    assert await Library(engine).dirty("book") == ["one"]
+    await Library(engine).dirty.mark("book", ["one"])
+    assert await Library(engine).dirty.of("book") == ["one"]
     await engine.dispose()
     assert list((tmp_path / "elsewhere" / "data").iterdir()) == []
 

@@ -273,11 +273,11 @@ async def test_export_is_in_book_order(library: Library) -> None:
 
 async def test_dirty_points_are_remembered_until_they_are_put_right(library: Library) -> None:
     ids = [chunk.id for chunk in chunks_of("b.md", 3)]
-    await library.mark_dirty("robots", ids)
-    await library.mark_dirty("robots", ids[:1])
-    await library.clear_dirty("robots", ids[1:])
-    assert await library.dirty("robots") == ids[:1]
-    assert await library.dirty("cooking") == []
+    await library.dirty.mark("robots", ids)
+    await library.dirty.mark("robots", ids[:1])
+    await library.dirty.clear("robots", ids[1:])
+    assert await library.dirty.of("robots") == ids[:1]
+    assert await library.dirty.of("cooking") == []
 
 
 async def test_many_ids_at_once(library: Library) -> None:

@@ -124,7 +124,7 @@ class Auditor:
         ]
         # Which of two differing vectors is right only the embedder knows.
         await self._cache.drop(shelved.fingerprint, comparison.doubted_vectors)
-        await self._library.mark_dirty(book_id, [*in_index, *nowhere])
+        await self._library.dirty.mark(book_id, [*in_index, *nowhere])
         await self._library.drop_chunks(book_id, nowhere)
         await self._library.distrust(book_id, [each.source_file for each in in_database])
         if comparison.audit.files_compared:

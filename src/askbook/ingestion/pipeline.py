@@ -140,7 +140,7 @@ class Pipeline:
         for shelved in books:
             ids = await self._library.chunk_ids(shelved.book.book_id)
             everything = [chunk_id for part in ids.values() for chunk_id in part]
-            await self._library.mark_dirty(shelved.book.book_id, everything)
+            await self._library.dirty.mark(shelved.book.book_id, everything)
         await self._index.recreate()
         for shelved in books:
             if shelved.fingerprint == self._fingerprint and shelved.book.book_id != book_id:

@@ -58,17 +58,17 @@ async def switch(
         return [_point(i, new[i], vectors[new[i].text_hash]) for i in chunk_ids]
 
     if dirty:
-        await library.mark_dirty(book_id, dirty)
+        await library.dirty.mark(book_id, dirty)
         await index.upsert(points(added))
     if not await library.replace(book_id, lessons, new, batch.removed):
         await index.delete(dirty)
-        await library.clear_dirty(book_id, dirty)
+        await library.dirty.clear(book_id, dirty)
         raise book_is_gone(book_id)
     if dirty:
         await index.upsert(points(moved))
         await index.overwrite_payloads({i: new[i].payload for i in relabelled})
         await index.delete(gone)
-        await library.clear_dirty(book_id, dirty)
+        await library.dirty.clear(book_id, dirty)
     return Switched(len(added), len(gone))
 
 
@@ -84,13 +84,13 @@ async def put_right(
     library: Library, cache: VectorCache, index: ChunkIndex, embedder: Embedder, book_id: str
 ) -> int:
     """Bring every dirty point to what the database says; returns how many there were."""
-    dirty = await library.dirty(book_id)
+    dirty = await library.dirty.of(book_id)
     for start in range(0, len(dirty), SYNC_SLICE):
         part = dirty[start : start + SYNC_SLICE]
         rows = await library.rows(book_id, chunk_ids=part)
         await restore_points(cache, index, embedder, rows)
         await index.delete([chunk_id for chunk_id in part if chunk_id not in rows])
-        await library.clear_dirty(book_id, part)
+        await library.dirty.clear(book_id, part)
     return len(dirty)
 
 
@@ -101,7 +101,7 @@ async def remove_book(
     book_id = shelved.book.book_id
     by_file = await library.chunk_ids(book_id)
     chunk_ids = [chunk_id for part in by_file.values() for chunk_id in part]
-    await library.mark_dirty(book_id, chunk_ids)
+    await library.dirty.mark(book_id, chunk_ids)
     await index.delete_book(book_id)
     await cache.forget(shelved.fingerprint, book_id)
     await library.delete_book(book_id)

@@ -1,13 +1,14 @@
 """The library: what readers see of every book. One transaction replaces a lesson; readers never see half of one."""
 
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 import numpy as np
 from sqlalchemy import Connection, Text, and_, bindparam, cast, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from askbook.book import DocumentChunk, Vector
+from askbook.storage.dirty import DirtyPoints
 from askbook.storage.remembering import Remembered
 from askbook.storage.rows import (
     Choices,
@@ -17,6 +18,7 @@ from askbook.storage.rows import (
     ShelvedLesson,
     book_of,
     book_row,
+    choices_of,
     chunk_of,
     chunk_row,
     lesson_of,
@@ -72,6 +74,7 @@ class Library:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
         self._steps = Steps(engine)
+        self.dirty = DirtyPoints(self._steps)
         self._shelf = Remembered(self._read_shelf)
 
     async def books(self) -> list[ShelvedBook]:
@@ -283,15 +286,7 @@ class Library:
         )
         async with self._engine.connect() as connection:
             rows = (await connection.execute(query)).all()
-        titles = {row.module: row.title or row.module for row in reversed(rows)}
-        return Choices(
-            modules=[
-                {"name": m, "title": titles[m]} for m in dict.fromkeys(r.module for r in rows)
-            ],
-            hardware_tiers=sorted({row.tier for row in rows}),
-            proficiency_levels=sorted({row.level for row in rows}),
-            layers=sorted({row.layer for row in rows}),
-        )
+        return choices_of(rows)
 
     async def totals(self, book_id: str) -> tuple[int, int]:
         """Lessons and chunks of a book."""
@@ -364,28 +359,6 @@ class Library:
                     .where(lessons.c.book_id == book_id, lessons.c.source_file.in_(names))
                     .values(inputs_hash="")
                 )
-
-    async def mark_dirty(self, book_id: str, chunk_ids: Iterable[str]) -> None:
-        """Note that the index may differ from the database for these chunks, before it does."""
-        rows = [{"book_id": book_id, "chunk_id": chunk_id} for chunk_id in chunk_ids]
-        await self._steps.write(lambda connection: upsert(connection, dirty_points, rows))
-
-    async def clear_dirty(self, book_id: str, chunk_ids: Sequence[str]) -> None:
-        def write(connection: Connection) -> None:
-            for ids in slices(chunk_ids):
-                connection.execute(
-                    delete(dirty_points).where(
-                        dirty_points.c.book_id == book_id,
-                        dirty_points.c.chunk_id.in_(ids),
-                    )
-                )
-
-        await self._steps.write(write)
-
-    async def dirty(self, book_id: str) -> list[str]:
-        query = select(dirty_points.c.chunk_id).where(dirty_points.c.book_id == book_id)
-        async with self._engine.connect() as connection:
-            return [row.chunk_id for row in await connection.execute(query)]
 
     async def rows(
         self,

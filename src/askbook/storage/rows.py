@@ -125,6 +125,18 @@ def chunk_of(row: Any) -> DocumentChunk:
     return DocumentChunk.from_payload(row.chunk_id, row.payload, row.sections)
 
 
+def choices_of(rows: Sequence[Any]) -> Choices:
+    """From the lessons' different modules (with title), tiers, levels and layers, in book order."""
+    titles = {row.module: row.title or row.module for row in reversed(rows)}
+    modules = dict.fromkeys(row.module for row in rows)
+    return Choices(
+        modules=[{"name": name, "title": titles[name]} for name in modules],
+        hardware_tiers=sorted({row.tier for row in rows}),
+        proficiency_levels=sorted({row.level for row in rows}),
+        layers=sorted({row.layer for row in rows}),
+    )
+
+
 def book_of(row: Any) -> ShelvedBook:
     manifest = {name: row.manifest[name] for name in Book.__slots__ if name in row.manifest}
     manifest["modules"] = tuple(
