@@ -195,3 +195,10 @@ async def test_what_points_at_nothing_is_told(client: httpx.AsyncClient, questio
     assert answer["citations"] == answer["nearest"] == []
     assert answer["response"].startswith("It is not clear what “the ")
     assert "Ask again with its name." in answer["metrics"]["reason"]
+
+
+async def test_who_thanks_hears_one_thing(client: httpx.AsyncClient) -> None:
+    answer = await last_of(client, ("What is an action?", "thanks!"))
+    assert answer["should_answer"] is False
+    assert answer["response"] == answer["metrics"]["reason"]
+    assert answer["response"].startswith("Nothing was asked here.")
