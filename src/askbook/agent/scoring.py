@@ -8,7 +8,7 @@ from math import log
 
 from askbook.agent.passages import Unit, cut_into_units
 from askbook.agent.tasks import asks_for_tasks, lessons_that_ask, sets_a_task
-from askbook.retrieval.abbreviations import Name, glosses_in, with_other_names
+from askbook.retrieval.abbreviations import Name, glosses_in, initials_in, with_other_names
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.definitions import (
     defines,
@@ -100,7 +100,8 @@ def place_units(context: RetrievalContext) -> list[Placed]:
     reading order."""
     names = frozenset[Name]().union(*_asked_for(context))
     teaching = lessons_that_ask(context)
-    glosses = {gloss for text in _read_in(context) for gloss in glosses_in(text)}
+    texts = _read_in(context)
+    glosses = initials_in(context.query, texts).union(*map(glosses_in, texts))
     return [
         Placed(
             result,
