@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from askbook.index import ChunkFilter, ChunkIndex
-from askbook.models import load_tokenizer
+from askbook.models import ModelName, load_tokenizer
 from askbook.retrieval.spelling import MOST, SHORTEST, doubtful, meant, one_slip_from
 from askbook.retrieval.terms import held, term_of
 from askbook.storage.library import Library
@@ -16,6 +16,8 @@ from askbook.storage.library import Library
 LOOKED_AT = 50
 """Chunks in which the word that is meant is looked for."""
 _WORD = re.compile(r"[a-z]+")
+_SPACE = "Ġ"
+"""How a tokenizer writes the space before a word."""
 _ENDINGS = (
     "s",
     "es",
@@ -76,9 +78,14 @@ class BookWords:
 
 @cache
 def english_words() -> frozenset[str]:
-    """Words that are no slips: those that the judge knows whole."""
-    vocabulary: dict[str, int] = json.loads(load_tokenizer("judge"))["model"]["vocab"]
-    return frozenset(word for word in vocabulary if word.isalpha())
+    """Words that are no slips: those that the built-in models know whole."""
+    judge, embed = _vocabulary("judge"), _vocabulary("embed")
+    whole = (token.removeprefix(_SPACE) for token in embed if token.startswith(_SPACE))
+    return frozenset(word.lower() for word in (*judge, *whole) if word.isalpha())
+
+
+def _vocabulary(name: ModelName) -> dict[str, int]:
+    return json.loads(load_tokenizer(name))["model"]["vocab"]
 
 
 def is_english(word: str, words: frozenset[str]) -> bool:

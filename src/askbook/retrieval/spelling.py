@@ -1,23 +1,31 @@
 """Words of a question that may be misspelt, and which of a book's words is meant. Pure.
 
-A word is near another when one slip lies between them: a letter left out, added, replaced, or two exchanged (Damerau);
-long words may have two. The first letter is right: slips there are rare, and other words many.
+A word is near another when one slip lies between them: a letter left out, added, two exchanged (Damerau), or one replaced by
+a key beside it or one that sounds alike; long words may have two. The first letter is right: slips there are rare, and other
+words many.
 """
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from string import ascii_lowercase
 
 from askbook.retrieval.identifiers import without_names
-from askbook.retrieval.terms import content_words, term_of
+from askbook.retrieval.terms import content_words
 
 SHORTEST = 5
 """Letters from which a word has few neighbours."""
-LONG = 8
+LONG = 9
 """Letters from which a word may have two slips."""
 MOST = 3
 """More unknown words than these are no slips: a question in another language, or about something else."""
 
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_ALIKE = ("aeiouy", "cksz", "fv", "mn", "dt", "bp", "gj")
+"""Letters that are taken for each other by their sound."""
+_KEYS = {
+    key: (row, at + 0.3 * row) for row, keys in enumerate(_ROWS) for at, key in enumerate(keys)
+}
 _PLAIN = re.compile(r"[A-Za-z][a-z]+")
 
 
@@ -33,17 +41,25 @@ def one_slip_from(word: str) -> set[str]:
     cuts = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
     left_out = {a + b[1:] for a, b in cuts if b}
     exchanged = {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
-    replaced = {a + letter + b[1:] for a, b in cuts if b for letter in ascii_lowercase}
+    replaced = {a + letter + b[1:] for a, b in cuts if b for letter in _instead_of(b[0])}
     added = {a + letter + b for a, b in cuts for letter in ascii_lowercase}
     return (left_out | exchanged | replaced | added) - {word}
 
 
+@cache
+def _instead_of(letter: str) -> frozenset[str]:
+    """The letters that a slip puts in the place of another: a key beside it, or one that sounds like it."""
+    row, at = _KEYS[letter]
+    beside = {key for key, (r, x) in _KEYS.items() if abs(r - row) <= 1 and abs(x - at) < 1.1}
+    alike = {other for group in _ALIKE if letter in group for other in group}
+    return frozenset(beside | alike)
+
+
 def meant(word: str, counts: Mapping[str, int]) -> str | None:
-    """Which of these words a misspelt one is: the nearest, or a form of it; of several one with the same letters, or the
+    """Which of these words a misspelt one is: the nearest, or its plural; of several one with the same letters, or the
     most frequent."""
     slipped = one_slip_from(word)
-    terms = {term_of(other) for other in slipped}
-    near = {other for other in counts if term_of(other) in terms}
+    near = {other for other in counts if other in slipped or other.removesuffix("s") in slipped}
     if not near and len(word) >= LONG:
         near = {
             other

@@ -33,8 +33,11 @@ def test_plain_words_may_be_misspelt_and_names_and_code_may_not(
         ("inverze", {"inverse": 2, "invert": 7}, "inverse"),
         ("nodse", {"node": 40, "nodes": 3}, "nodes"),
         ("nodez", {"node": 40, "nodes": 3}, "node"),
-        ("recieve", {"received": 2, "relative": 1}, "received"),
-        ("kinmatcs", {"kinematics": 2}, "kinematics"),
+        ("recieve", {"receives": 2, "relative": 1}, "receives"),
+        ("manipluatro", {"manipulator": 2}, "manipulator"),
+        ("kinmatcs", {"kinematics": 2}, None),
+        ("framd", {"fraud": 9, "frame": 1}, "frame"),
+        ("needies", {"needles": 9}, None),
         ("robat", {"rocket": 5}, None),
         ("bobot", {"robot": 5}, None),
         ("sourdough", {"surround": 5, "thought": 3}, None),
@@ -49,7 +52,7 @@ def test_a_slip_is_one_in_both_directions(one: str, other: str) -> None:
     assert (other in one_slip_from(one)) == (one in one_slip_from(other))
 
 
-@pytest.mark.parametrize("word", ["bread", "recipes", "baking", "newton", "colour", "strangest"])
+@pytest.mark.parametrize("word", ["bread", "recipes", "baking", "newton", "compost"])
 def test_english_words_are_no_slips(word: str) -> None:
     assert is_english(word, english_words())
 
