@@ -18,21 +18,7 @@ LOOKED_AT = 50
 _WORD = re.compile(r"[a-z]+")
 _SPACE = "Ġ"
 """How a tokenizer writes the space before a word."""
-_ENDINGS = (
-    "s",
-    "es",
-    "ed",
-    "ing",
-    "er",
-    "ers",
-    "est",
-    "ly",
-    "ness",
-    "less",
-    "ful",
-    "able",
-    "ation",
-)
+_ENDINGS = tuple("s es ed ing er ers est ly ness less ful able ation".split())
 
 
 class BookWords:
