@@ -77,7 +77,8 @@ def _vocabulary(name: ModelName) -> dict[str, int]:
 def is_english(word: str, words: frozenset[str]) -> bool:
     """Whether a word, or what it is a form of, is among these."""
     bases = (word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending))
-    return word in words or any(base in words or f"{base}e" in words for base in bases)
+    known = (base in words or f"{base}e" in words for base in bases if len(base) >= SHORTEST - 1)
+    return word in words or any(known)
 
 
 def _stands_in(word: str, texts: Iterable[str]) -> bool:

@@ -57,7 +57,7 @@ def test_english_words_are_no_slips(word: str) -> None:
     assert is_english(word, english_words())
 
 
-@pytest.mark.parametrize("word", ["costamp", "inverze", "nodse", "kinematcs"])
+@pytest.mark.parametrize("word", ["costamp", "inverze", "nodse", "bufer", "kinematcs"])
 def test_slips_are_no_english_words(word: str) -> None:
     assert not is_english(word, english_words())
 
