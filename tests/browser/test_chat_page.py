@@ -83,6 +83,15 @@ def test_a_declined_question_is_helped_on(page: Page) -> None:
     expect(page.locator("#source-text .cited").first).to_be_in_viewport()
 
 
+def test_who_thanks_is_not_told_what_the_book_lacks(page: Page) -> None:
+    ask(page, "thanks!")
+    declined = page.locator(".declined")
+    expect(declined.locator(".prose")).to_have_text(
+        "Nothing was asked here. Write what you want to know."
+    )
+    expect(declined.locator(".verdict, .advice, .reason")).to_have_count(0)
+
+
 def test_says_what_the_readers_choice_hides(page: Page) -> None:
     page.get_by_label("Module").select_option("intro")
     expect(page.locator("#within")).to_contain_text("Asking within: Foundations")

@@ -195,3 +195,24 @@ async def test_what_points_at_nothing_is_told(client: httpx.AsyncClient, questio
     assert answer["citations"] == answer["nearest"] == []
     assert answer["response"].startswith("It is not clear what “the ")
     assert "Ask again with its name." in answer["metrics"]["reason"]
+
+
+async def test_who_thanks_hears_one_thing(client: httpx.AsyncClient) -> None:
+    answer = await last_of(client, ("What is an action?", "thanks!"))
+    assert answer["should_answer"] is False
+    assert answer["response"] == answer["metrics"]["reason"]
+    assert answer["response"].startswith("Nothing was asked here.")
+
+
+async def test_misspelt_words_are_answered_and_told(client: httpx.AsyncClient) -> None:
+    said = ("For how long does a tf2 bufer remember transfroms?",)
+    answer = await last_of(client, said)
+    assert "ten seconds" in answer["response"]
+    assert answer["info"] == ["Read “bufer” as “buffer”.", "Read “transfroms” as “transforms”."]
+
+
+async def test_letters_that_only_a_heading_spells_out_are_answered(
+    client: httpx.AsyncClient,
+) -> None:
+    answer = await last_of(client, ("What is QoS?",))
+    assert answer["citations"][0]["section_title"] == "Quality of service"

@@ -65,6 +65,47 @@ async def test_the_judge_looks_at_the_best_and_they_stay_ahead(askbook: Askbook)
     assert before != [result.chunk_id for result in dense.results[:JUDGED]]
 
 
+@pytest.mark.parametrize(("wrong", "right"), [("drivre", "driver"), ("lidra", "lidar")])
+async def test_a_misspelt_word_is_read_as_the_book_s(
+    askbook: Askbook, wrong: str, right: str
+) -> None:
+    _, context = await askbook.search(QUESTION.replace(right, wrong))
+    assert context.query == QUESTION.replace(right, wrong)
+    assert context.asked == QUESTION
+    assert context.info == (f"Read “{wrong}” as “{right}”.",)
+    assert [r.chunk_id for r in context.results] == [r.chunk_id for r in await find(askbook)]
+
+
+async def test_a_misspelt_word_of_an_earlier_question_is_read_so_too(askbook: Askbook) -> None:
+    history = (Message(role="user", content="What does a lidar drivre publish?"),)
+    _, context = await askbook.search("Where does it run?", history=history)
+    assert dict(context.spellings) == {"drivre": "driver"}
+    assert "driver" in context.asked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        QUESTION,
+        "How do I bake bread from sourdough?",
+        "What does `drivre` print?",
+        "Was ist ein guter Treiber für diesen Zweck?",
+        "xyzzyqwert",
+    ],
+)
+async def test_no_other_word_is_read_as_another(askbook: Askbook, text: str) -> None:
+    _, context = await askbook.search(text)
+    assert (dict(context.spellings), context.asked) == ({}, text)
+
+
+@pytest.mark.parametrize(("one", "other"), [("ROS2", "ROS 2"), ("tf 2", "tf2")])
+async def test_a_name_and_its_number_are_found_together_and_apart(
+    askbook: Askbook, one: str, other: str
+) -> None:
+    found = await find(askbook, one, mode="sparse")
+    assert any(one in r.chunk.embedded_text or other in r.chunk.embedded_text for r in found[:2])
+
+
 @pytest.mark.parametrize("top_k", [1, 3, 20, 100])
 async def test_as_many_results_as_asked_for(askbook: Askbook, top_k: int) -> None:
     total = await askbook.index.count("physical-ai-robotics")

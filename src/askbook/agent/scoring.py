@@ -7,7 +7,8 @@ from itertools import zip_longest
 from math import log
 
 from askbook.agent.passages import Unit, cut_into_units
-from askbook.retrieval.abbreviations import Name, glosses_in, with_other_names
+from askbook.agent.tasks import asks_for_tasks, lessons_that_ask, sets_a_task
+from askbook.retrieval.abbreviations import Name, glosses_in, initials_in, with_other_names
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.definitions import (
     defines,
@@ -38,6 +39,7 @@ WEIGHTS = {
     "rank": -0.6,
     "lead": -1.5,
     "fragment": -3.0,
+    "lesson": 1.0,
     "relevance": 0.7,
     "answerability": 0.15,
     "margin": 0.15,
@@ -53,26 +55,6 @@ SIDE = 0.4
 FULL_LENGTH = 25
 """Words from which a unit is no fuller for being longer."""
 
-_TASKS = re.compile(
-    r"\b(?:exercises?|challenges?|quiz|quizzes|knowledge check|homework|assignments?|(?<!in )(?<!best )practice)\b"
-    r"|^\W*(?:[\d.]+\s+)?(?:(?:practice|review|more|sample|homework)\s+)?problems?(?:\s+sets?)?[\W\d]*$",
-    re.I,
-)
-"""Headings of exercises; under "Common problems" the reader is told what to try."""
-_TASK = re.compile(
-    r"\W*(?:(?:then|next|now|finally|also|first)\s+)?(?:your task|explain|show|prove|derive|describe|discuss|compute|calculate|find|give|write|implement|design|"
-    r"build|verify|state|list|name|compare|argue|sketch|draw|modify|try|extend)\b",
-    re.IGNORECASE,
-)
-"""How the lines of exercises open."""
-_LABELLED = re.compile(
-    r"\W*(?i:(exercise|quiz)|challenge|task|problem|question)\s*#?\d++(?:\.\d++)*+(?![’']|\s+[a-z])"
-)
-"""An exercise under any heading; not "Task 1 runs at 100 Hz", and a challenge may be one that engineers meet."""
-_ASKS_FOR_TASKS = re.compile(
-    r"\b(?:exercises?|challenges?|quiz|quizzes|homework|assignments?|tasks?|(?:problem|question)\s*#?\d)",
-    re.I,
-)
 _LISTS_WORKS = re.compile(
     r"\W*(?:\d[\d.]*\s+)?(?:references?|bibliography|works cited|literature|see also|"
     r"(?:(?:further|additional|recommended|suggested|more)\s+)?(?:readings?|resources))\W*",
@@ -114,9 +96,12 @@ class Scored:
 
 
 def place_units(context: RetrievalContext) -> list[Placed]:
-    """The units of the best results, and of those that introduce what is asked for, in reading order."""
+    """The units of the best results, of those that introduce what is asked for, and of the lesson that asks it too, in
+    reading order."""
     names = frozenset[Name]().union(*_asked_for(context))
-    glosses = {gloss for text in _read_in(context) for gloss in glosses_in(text)}
+    teaching = lessons_that_ask(context)
+    texts = _read_in(context)
+    glosses = initials_in(context.query, texts).union(*map(glosses_in, texts))
     return [
         Placed(
             result,
@@ -125,7 +110,9 @@ def place_units(context: RetrievalContext) -> list[Placed]:
             with_other_names(term_set(_spelled_out(unit, result.text)), glosses),
         )
         for result in context.results
-        if result.rank <= RESULTS_READ or introduces(result.text, result.section, names)
+        if result.rank <= RESULTS_READ
+        or result.chunk.metadata.parent_doc_id in teaching
+        or introduces(result.text, result.section, names)
         for position, unit in enumerate(cut_into_units(result.text))
     ]
 
@@ -168,22 +155,13 @@ def _tells(placed: Placed, question: str) -> bool:
         return True
     if placed.unit.text.rstrip().endswith("?"):
         return False
-    if _sets_a_task(placed) and not _ASKS_FOR_TASKS.search(question):
+    if sets_a_task(placed.unit.text, _heading_of(placed)) and not asks_for_tasks(question):
         return False
     if _LISTS_WORKS.fullmatch(_heading_of(placed)) and not _ASKS_FOR_WORKS.search(question):
         return False
     asked = set(re.findall(r"\d+", question))
     news = placed.terms.difference(content_terms(question))
     return bool(news) or not asked.issuperset(re.findall(r"\d+", placed.unit.text))
-
-
-def _sets_a_task(placed: Placed) -> bool:
-    """Whether a unit gives the reader an exercise instead of telling something."""
-    text = placed.unit.text
-    label = _LABELLED.match(text)
-    if label is not None:
-        return bool(label[1] or _TASK.match(text, label.end()))
-    return bool(_TASKS.search(_heading_of(placed)) and _TASK.match(text))
 
 
 def _heading_of(placed: Placed) -> str:
@@ -228,7 +206,7 @@ def signs_of(context: RetrievalContext, placed: Sequence[Placed]) -> list[dict[s
     """What can be told of each unit without the judge."""
     rarity = rarities(context.query, placed)
     total = sum(rarity.values()) or 1.0
-    defining = _definitions(context, placed)
+    defining, teaching = _definitions(context, placed), lessons_that_ask(context)
     return [
         {
             "terms": sum(rarity[term] for term in p.terms & rarity.keys()) / total,
@@ -238,6 +216,7 @@ def signs_of(context: RetrievalContext, placed: Sequence[Placed]) -> list[dict[s
             "rank": float(p.result.rank - 1),
             "lead": float(leads_in(p.unit)),
             "fragment": float(_is_fragment(p.unit)),
+            "lesson": float(p.result.chunk.metadata.parent_doc_id in teaching),
         }
         for p, share in zip(placed, defining, strict=True)
     ]

@@ -171,9 +171,13 @@ class ChatTurns:
     ) -> TurnEnded:
         """What a reader is told whose question the book does not answer."""
         draft, refusal = Draft(self.model_name), work.book.refusal
-        if self._unasked(work) is not None or (marked is not None and not marked.results):
+        # What "explain this" or "the second one" comes near to is no help where it means nothing here.
+        if self._unasked(work) is not None:
+            # Nothing was asked that the book could lack: its refusal would answer a question that nobody put.
+            response = work.declined(context, metrics, draft, metrics.reason)
+            return _ended(replace(response, nearest=()), context)
+        if marked is not None and not marked.results:
             response = work.declined(context, metrics, draft, f"{metrics.reason} {refusal}")
-            # What "explain this" or "the second one" comes near to is no help where it means nothing here.
             return _ended(replace(response, nearest=()), context)
         hint = await self._elsewhere(work)
         if hint is not None:

@@ -18,6 +18,7 @@ from askbook.retrieval.history import Message
 from askbook.retrieval.items import unclear_pointer
 from askbook.retrieval.pointing import asks_for_more, only_greets, with_it_named
 from askbook.retrieval.query import MAX_QUESTION, SearchQuery, SearchResult
+from askbook.retrieval.spelling import respelt
 
 LONGEST_QUOTE = 900
 GREETED = "Nothing was asked here. Write what you want to know."
@@ -107,7 +108,8 @@ class Work:
     def pointed(self, context: RetrievalContext) -> RetrievalContext:
         """For quoting, a question that only points asks for the marked words, or for what was said."""
         if self.selected_text is None:
-            return replace(context, query=self._named or context.asked)
+            named = self._named and respelt(self._named, context.spellings)
+            return replace(context, query=named or context.asked)
         if not is_about_the_mark(self.query.text):
             return context
         return replace(context, query=self.selected_text[:MAX_QUESTION])

@@ -123,7 +123,7 @@ def show_answer(answer: ShownAnswer, *, verbose: bool = False, is_told: bool = F
     if not is_told:
         typer.echo(answer.text)
     metrics = answer.document["metrics"]
-    if not answer.is_answered:
+    if not answer.is_answered and metrics["reason"] not in answer.text:
         typer.secho(metrics["reason"], dim=True)
     if answer.citations:
         typer.echo("")

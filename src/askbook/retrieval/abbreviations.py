@@ -6,11 +6,11 @@ begin a word.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from askbook.retrieval.terms import content_terms
+from askbook.retrieval.terms import content_terms, held
 
 Name: TypeAlias = frozenset[str]
 """The terms of what something is called."""
@@ -23,6 +23,12 @@ _BLOCK = re.compile(r"[()]|\n\s*\n|\n\s*(?:[#|>*+-]|\d{1,3}[.)]\s)")
 _MARKUP = re.compile(r"[*`]|(?<!\w)_+|_+(?!\w)")
 _SHORT = re.compile(r"(?=(?:[a-z.&/-]*[A-Z]){2})[A-Za-z][A-Za-z.&/-]{1,9}")
 """No digits: RT-1 and RT-2 are spelled out alike and are not the same."""
+_LETTERS = re.compile(r"(?<![\w./'’-])[A-Za-z]{2,5}(?![\w/'’-])")
+_CAPITALS = re.compile(r"(?<!\w)[A-Za-z]*[A-Z][A-Za-z]*[A-Z][A-Za-z]*(?!\w)")
+_BETWEEN = r"(?:[ -](?:of|and|for|the|to|in|on|with|an?)){0,2}[ -]"
+"""Small words that need no letter."""
+_HEADINGS = re.compile(r"^(?: {0,3}#{1,6}\s.*|[^\n]* › .*)$", re.MULTILINE)
+"""Headings in a passage, and the trail of those above it."""
 _LAST_WORD = re.compile(r"(\S+)\s*$")
 _BREAK = re.compile(r"[.!?:;,›>|]\s|[\"“”]")
 _ASIDE = re.compile(r"[,;:]")
@@ -46,7 +52,29 @@ def glosses_in(text: str) -> Iterator[Gloss]:
             yield gloss
 
 
-def names_of(term: Name, texts: Iterable[str]) -> frozenset[Name]:
+def initials_in(question: str, texts: Sequence[str]) -> set[Gloss]:
+    """What abbreviations of a question stand for by the initials of a term that texts write large, or as a heading.
+
+    Only where nothing explains them, and the texts have one such term alone: nothing is guessed.
+    """
+    asked = _shortened(question, texts)
+    found: set[Gloss] = set()
+    if not asked:
+        return found
+    explained = {gloss.short for text in texts for gloss in glosses_in(text)}
+    for short in asked:
+        name = frozenset(content_terms(short))
+        longs = {
+            frozenset(content_terms(spelled))
+            for text in texts
+            for spelled in _spelled_by_initials(short, text)
+        }
+        if name not in explained and len(longs) == 1:
+            found |= {Gloss(name, long) for long in longs if long and not long & name}
+    return found
+
+
+def names_of(term: Name, texts: Iterable[str], known_by: Collection[Gloss] = ()) -> frozenset[Name]:
     """A term by all its names: as it was written, and as these texts abbreviate it or spell it out.
 
     Letters that stand for several things stand for the one that was written: a tool center point is no transmission
@@ -54,7 +82,7 @@ def names_of(term: Name, texts: Iterable[str]) -> frozenset[Name]:
     """
     if not term:
         return frozenset()
-    found = {gloss for text in texts for gloss in glosses_in(text)}
+    found = {gloss for text in texts for gloss in glosses_in(text)}.union(known_by)
     written = [gloss for gloss in found if gloss.long <= term]
     known = [gloss for gloss in found if not any(_is_another(gloss, each) for each in written)]
     names, new = {term}, [term]
@@ -74,6 +102,28 @@ def with_other_names(terms: Collection[str], glosses: Iterable[Gloss]) -> frozen
     whole = frozenset(terms)
     same = [g.short | g.long for g in glosses if g.short <= whole or g.long <= whole]
     return whole.union(*same)
+
+
+def _shortened(question: str, texts: Sequence[str]) -> list[str]:
+    """The abbreviations of a question: by their capitals, or because no text has them as words."""
+    found = [word for word in _LETTERS.findall(question) if content_terms(word)]
+    large = [word for word in found if len(re.findall(r"[A-Z]", word)) > 1]
+    small = [word for word in found if word not in large and len(word) > 2]
+    as_words = [_CAPITALS.sub(" ", text) for text in texts] if small else []
+    unknown = [w for w in small if not any(held(content_terms(w), text) for text in as_words)]
+    return large + [word.upper() for word in unknown]
+
+
+def _spelled_by_initials(short: str, text: str) -> Iterator[str]:
+    """Where a text has words that begin with these letters: large ones, or any in its headings."""
+    letters = re.sub(r"s$|[^A-Za-z]", "", short)
+    joints = [rf"[{letter.upper()}{letter.lower()}][\w’']*" for letter in letters]
+    ends = [rf"{letter.upper()}[\w’']+" for letter in letters]
+    large = _BETWEEN.join((ends[0], *joints[1:-1], ends[-1]))
+    yield from (found[0] for found in re.finditer(rf"\b{large}\b", text))
+    small = re.compile(rf"(?<![\w-]){_BETWEEN.join(joints)}(?![\w-])")
+    for line in _HEADINGS.findall(text):
+        yield from (found[0] for found in small.finditer(line))
 
 
 def _is_another(gloss: Gloss, written: Gloss) -> bool:

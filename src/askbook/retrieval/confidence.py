@@ -6,8 +6,12 @@ from typing import Any, Literal, TypeAlias
 from askbook.config import ConfidenceSettings
 from askbook.retrieval.calibration import Calibration, features_of
 from askbook.retrieval.context import RetrievalContext
+from askbook.retrieval.naming import lacks_a_maker, unheard_names
 from askbook.retrieval.terms import content_terms, term_set
 
+UNHEARD = 4.0
+"""How much less likely an answer is, as odds, where no passage has a name that is asked for: so it is with 1.8 % of the
+answerable questions with names in the development sets, 5.6 % of the near misses and 68 % of the foreign ones."""
 ConfidenceLevel: TypeAlias = Literal["high", "medium", "low", "insufficient"]
 
 
@@ -43,8 +47,11 @@ def _by_calibration(
     context: RetrievalContext, settings: ConfidenceSettings, calibration: Calibration
 ) -> ConfidenceMetrics:
     probability = (
-        calibration.probability(
-            features_of(context, calibration.features), settings.answerable_prior
+        _with_names(
+            context,
+            calibration.probability(
+                features_of(context, calibration.features), settings.answerable_prior
+            ),
         )
         if context.results
         else 0.0
@@ -57,6 +64,14 @@ def _by_calibration(
     elif context.results and probability >= settings.low:
         level = "low"
     return _metrics(context, context.scores, probability, level, settings)
+
+
+def _with_names(context: RetrievalContext, probability: float) -> float:
+    """What is left of a probability where the passages lack a name that is asked for."""
+    passages = [result.chunk.embedded_text for result in context.results]
+    if not (unheard_names(context.asked, passages) or lacks_a_maker(context.asked, passages)):
+        return probability
+    return probability / (probability + UNHEARD * (1.0 - probability))
 
 
 def _by_threshold(context: RetrievalContext, settings: ConfidenceSettings) -> ConfidenceMetrics:

@@ -1,5 +1,6 @@
 """What a question found, in the forms that answerers and readers need."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -30,7 +31,9 @@ class RetrievalContext:
     retrieved_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     anchors: Anchors | None = None
     reading: str | None = None
-    """The question that the reader's stands for, where it points at what was said before."""
+    """The question that the reader's stands for, where it points at what was said before or has misspelt words."""
+    spellings: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The book's words for those that are misspelt."""
 
     @property
     def asked(self) -> str:

@@ -6,7 +6,7 @@ A term may have several names, its abbreviation and what that stands for: one th
 import re
 from collections.abc import Collection, Sequence
 
-from askbook.retrieval.abbreviations import Gloss, Name, glosses_in, names_of
+from askbook.retrieval.abbreviations import Gloss, Name, glosses_in, initials_in, names_of
 from askbook.retrieval.terms import content_terms
 
 MOST_TERMS = 3
@@ -82,7 +82,8 @@ def names_asked_for(question: str, texts: Sequence[str]) -> list[frozenset[Name]
     What letters stand for is explained only where they are spelled out.
     """
     sides = _sides(question) or [term_asked_for(question)]
-    asked = [names for term in sides if (names := names_of(term, texts))]
+    spelled = initials_in(question, texts) if any(sides) else set[Gloss]()
+    asked = [names for term in sides if (names := names_of(term, texts, spelled))]
     return [names for names in asked if len(names) > 1] if _SPELLS.search(question) else asked
 
 

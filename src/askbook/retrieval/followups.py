@@ -3,7 +3,7 @@
 A reader may also change the subject, so the question alone always keeps its say: both readings of it are searched.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from askbook.retrieval.history import Message
@@ -18,6 +18,7 @@ from askbook.retrieval.pointing import (
     says_something,
     with_it_named,
 )
+from askbook.retrieval.spelling import respelt
 from askbook.retrieval.terms import content_terms
 
 COMPLETE = 3.0
@@ -36,6 +37,11 @@ class FollowUp:
     weight: float
     asked: str | None = None
     """The question that is to be answered, where the reader's only points at it."""
+
+    def respelt(self, spellings: Mapping[str, str]) -> "FollowUp":
+        """The same with a book's words in the place of misspelt ones."""
+        asked = None if self.asked is None else respelt(self.asked, spellings)
+        return FollowUp(respelt(self.text, spellings), self.weight, asked)
 
 
 def rewritten(text: str) -> FollowUp:

@@ -36,6 +36,11 @@ def names_in(question: str) -> tuple[str, ...]:
     return names if len(names) <= MOST else ()
 
 
+def without_names(question: str) -> str:
+    """What a question says beside its names; nothing when it holds a listing of its own."""
+    return "" if FENCE in question else _NAME.sub(" ", _QUOTED.sub(" ", question))
+
+
 def holding(question: str, names: Sequence[str], texts: Mapping[str, str]) -> set[str]:
     """The keys of the texts that hold most of the names letter by letter, if that singles them out."""
     patterns = [(name.lower(), _whole(name)) for name in names]

@@ -17,7 +17,16 @@ _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".s
 _PLACES = {"last": -1} | {name: place for place, name in enumerate(_ORDINALS)}
 _OF_ITS_OWN = r"(?! of (?!(?:them|these|those|it|this|that|you|your|the (?:list|answer|two|three|four|five))\b))"
 """What is the first point "of a trajectory" is one of no list."""
-_ONE = rf"(?: (?:one|item|point|option)\b{_OF_ITS_OWN}| of (?:them|these|those)\b|(?=\W*$))"
+_PLACED = (
+    r"(?! (?:in|on|from|at|within|inside|under) (?!(?:(?:the|this|that|your|its|their) )?(?:above |last |whole )?"
+    r"(?:them|these|those|it|this|that|you|your|list|table|answer|above|enumeration"
+    r"|(?:more |full |greater |some )?(?:detail|depth)|general|practice|particular|short|plain|simple|other|use|action)\b))"
+)
+"""Nor is the third option "in Nav2"; "the third one in Nav2" leans on what was said all the same."""
+_ONE = (
+    rf"(?: (?:one|(?:item|point|option)\b{_PLACED})\b{_OF_ITS_OWN}"
+    r"| of (?:them|these|those)\b|(?=\W*$))"
+)
 _POINTER = re.compile(
     rf"\bthe (?P<place>{'|'.join(_PLACES)}){_ONE}"
     r"|\bthe (?P<side>former|latter)(?: one)?\b"

@@ -15,7 +15,7 @@ from askbook.retrieval.items import (
     with_item_and_list,
     with_item_named,
 )
-from askbook.retrieval.terms import content_terms, content_words, stem
+from askbook.retrieval.terms import content_terms, content_words, term_of
 
 LONGEST_SUBJECT = 300
 LONGEST_WORD = 40
@@ -131,7 +131,7 @@ def new_words(question: str, earlier: Sequence[str]) -> list[str]:
     known = set(content_terms(question))
     found: list[str] = []
     for word in (word for text in earlier for word in content_words(text)):
-        term = stem(word.lower())
+        term = term_of(word.lower())
         if term not in known and word.lower() not in _COURTESY and len(word) <= LONGEST_WORD:
             known.add(term)
             found.append(word)

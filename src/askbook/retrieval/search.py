@@ -13,6 +13,7 @@ from askbook.errors import ConfigurationError, ServiceUnavailable
 from askbook.index import ChunkIndex, Hits
 from askbook.retrieval.anchors import Anchors
 from askbook.retrieval.book_calibrations import BookCalibrations
+from askbook.retrieval.book_words import BookWords
 from askbook.retrieval.calibration import rated
 from askbook.retrieval.context import MIN_RELEVANCE_SCORE, RetrievalContext
 from askbook.retrieval.followups import FollowUp, follow_up
@@ -21,6 +22,8 @@ from askbook.retrieval.history import Message
 from askbook.retrieval.identifiers import holding, names_in
 from askbook.retrieval.judging import Judge, Judgement
 from askbook.retrieval.query import Explanation, SearchQuery, SearchResult
+from askbook.retrieval.spelling import describe, respelt
+from askbook.retrieval.terms import with_both_spellings
 from askbook.storage.library import Library
 
 CANDIDATES = 50
@@ -73,6 +76,7 @@ class Searcher:
         self._weights = weights or SearchWeights()
         self._min_relevance_score = min_relevance_score
         self._calibrations = calibrations
+        self._words = BookWords(library, index)
 
     async def search(
         self,
@@ -85,22 +89,23 @@ class Searcher:
         A question inside a dialogue is read with what was said before; `reading` is that, where it is known.
         """
         started = time.perf_counter()
-        followed = reading or follow_up(query.text, history)
-        # Names are looked for while the index has nothing to do, and compared while it searches.
-        named, (vector, hits) = await asyncio.gather(
-            self._named(query), self._first_hits(query, followed)
-        )
-        hits, found = await self._visible(query, vector, hits, followed, named)
+        written, followed = query.text, reading or follow_up(query.text, history)
+        vector, hits, found = await self._found(query, followed)
+        spellings = await self._spellings(query, followed, hits, found)
+        if spellings:
+            query = replace(query, text=respelt(query.text, spellings))
+            followed = followed and followed.respelt(spellings)
+            vector, hits, found = await self._found(query, followed)
         if not (hits.dense or hits.sparse):
             await self._check_not_lost(query.book_id)
-        info: list[str] = []
+        info = describe(spellings)
         if query.mode == "hybrid" and found:
             said = (followed.asked or followed.text) if followed else query.text
             found, missing = await self._judged(said, found)
             info += missing
         found = found[: query.limit]
         context = RetrievalContext(
-            query=query.text,
+            query=written,
             results=tuple(_result(f, rank, vector) for rank, f in enumerate(found, 1)),
             query_time_ms=(time.perf_counter() - started) * 1000,
             top_k=query.limit,
@@ -112,10 +117,31 @@ class Searcher:
             min_relevance_score=self._min_relevance_score,
             info=tuple(info),
             anchors=await self._anchors(query.book_id),
-            reading=followed.asked if followed else None,
+            reading=(followed and followed.asked) or (query.text if spellings else None),
+            spellings=spellings,
         )
         results = rated(context, str(self._embedder.fingerprint))
         return _cut(replace(context, results=results), query)
+
+    async def _found(
+        self, query: SearchQuery, followed: FollowUp | None
+    ) -> tuple[Vector | None, Hits, list[_Found]]:
+        """Where the question points, how the index ranks, and the best that may be seen."""
+        # Names are looked for while the index has nothing to do, and compared while it searches.
+        named, (vector, hits) = await asyncio.gather(
+            self._named(query), self._first_hits(query, followed)
+        )
+        hits, found = await self._visible(query, vector, hits, followed, named)
+        return vector, hits, found
+
+    async def _spellings(
+        self, query: SearchQuery, followed: FollowUp | None, hits: Hits, found: Sequence[_Found]
+    ) -> dict[str, str]:
+        """The book's words for those that are misspelt, also where earlier questions said them."""
+        said = f"{query.text}\n{followed.text}" if followed else query.text
+        texts = [each.chunk.embedded_text for each in found]
+        near = [hit.chunk_id for hit in hits.dense]
+        return await self._words.spellings(said, query.where, texts, near)
 
     async def _anchors(self, book_id: str) -> Anchors | None:
         return await self._calibrations.anchors(book_id) if self._calibrations else None
@@ -146,7 +172,7 @@ class Searcher:
         return vector, await self._hits(query, vector, self._first_limit(query))
 
     async def _hits(self, query: SearchQuery, vector: Vector | None, limit: int) -> Hits:
-        text = None if query.mode == "dense" else query.text
+        text = None if query.mode == "dense" else with_both_spellings(query.text)
         return await self._index.search(query.where, vector=vector, text=text, limit=limit)
 
     def _needed(self, query: SearchQuery) -> int:
@@ -183,7 +209,7 @@ class Searcher:
         also, share = (), 0.0
         if followed is not None and query.mode != "dense":
             read = await self._index.search(
-                query.where, vector=None, text=followed.text, limit=limit
+                query.where, vector=None, text=with_both_spellings(followed.text), limit=limit
             )
             also, share = read.sparse, followed.weight / (1.0 + followed.weight)
         return fuse(

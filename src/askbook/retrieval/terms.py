@@ -6,6 +6,9 @@ from functools import lru_cache
 
 _WORD = re.compile(r"[A-Za-z0-9]+(?:[._'+#-][A-Za-z0-9]+)*")
 _WHOLE_WORD = re.compile(rf"(?<![A-Za-z0-9])(?<![A-Za-z0-9][._'+#-]){_WORD.pattern}")
+_NUMBERED = re.compile(r"([a-z]{2,})\d(?:'s)?")
+_NUMBERED_NAME = re.compile(r"(?<![\w.-])([A-Za-z]{2,})([ -]?)(\d)(?![\w-])(?!\.\w)")
+"""One digit, as versions have: in longer numbers a year or an amount would be taken for part of a name."""
 _STOP = frozenset(
     """a about above after again all also am an and any are as at be because been before being below
     between both but by can could did do does doing done down during each else ever every explain few
@@ -24,12 +27,12 @@ _CONTRACTED = _STOP | frozenset(
 
 def content_terms(text: str) -> list[str]:
     """Distinct stems of the meaningful words, in order of appearance."""
-    return list(dict.fromkeys(stem(word.lower()) for word in content_words(text)))
+    return list(dict.fromkeys(term_of(word.lower()) for word in content_words(text)))
 
 
 def term_set(text: str) -> set[str]:
     """The stems of the meaningful words, for looking up whether a long text holds some."""
-    return {stem(word) for word in set(_WORD.findall(text.lower())) if not _is_empty(word)}
+    return {term_of(word) for word in set(_WORD.findall(text.lower())) if not _is_empty(word)}
 
 
 def held(terms: Collection[str], text: str) -> set[str]:
@@ -45,7 +48,7 @@ def _stands_in(term: str, text: str) -> bool:
     at = text.find(beginning)
     while at >= 0:
         word = _WHOLE_WORD.match(text, at)
-        if word and stem(word[0]) == term and not _is_empty(word[0]):
+        if word and term_of(word[0]) == term and not _is_empty(word[0]):
             return True
         at = text.find(beginning, at + 1)
     return False
@@ -60,6 +63,19 @@ def content_words(text: str) -> list[str]:
 def _is_empty(word: str) -> bool:
     """Whether a word says little by itself; "what's" and "don't" say no more than what they begin with."""
     return len(word) < 2 or word in _STOP or ("'" in word and word.partition("'")[0] in _CONTRACTED)
+
+
+def term_of(word: str) -> str:
+    """The stem of a word in lower case; "ros2" is the term that "ROS 2" is."""
+    named = _NUMBERED.fullmatch(word)
+    return stem(named[1] if named else word)
+
+
+def with_both_spellings(text: str) -> str:
+    """A text for a ranking by words: a name and its number stand in it together and apart, "ROS 2" as "ROS2" too."""
+    found = [match for match in _NUMBERED_NAME.finditer(text) if not _is_empty(match[1].lower())]
+    other = (f"{match[1]}{'' if match[2] else ' '}{match[3]}" for match in found)
+    return " ".join(dict.fromkeys((text, *other)))
 
 
 @lru_cache(maxsize=20_000)

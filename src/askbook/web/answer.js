@@ -57,14 +57,16 @@ export function showAnswer(place, answer, actions) {
 
 function showDeclined(place, answer, actions) {
   const card = fresh(place, "answer declined");
-  append(card, "p", "verdict", "Not in the book");
+  // Who thanks, or points at nothing, asked for nothing that the book lacks: the answer is why.
+  const wasAsked = answer.response !== answer.reason;
+  if (wasAsked) append(card, "p", "verdict", "Not in the book");
   showHtml(append(card, "div", "prose"), answer.html);
   if (!answer.response.includes(answer.reason)) append(card, "p", "reason", answer.reason);
   if (answer.nearest.length) {
     append(card, "h3", "", "The nearest lessons");
     showPlaces(card, answer.nearest, actions);
   }
-  append(card, "p", "advice", "Try the book’s own words, or ask about a smaller part of your question.");
+  if (wasAsked) append(card, "p", "advice", "Try the book’s own words, or ask about a smaller part of your question.");
   showActions(append(card, "div", "meta"), card, answer, actions);
 }
 

@@ -92,7 +92,9 @@ export class Turns {
       showAnswer(turn.place, answer, this.actions(turn));
       live.textContent = answer.should_answer
         ? `Answered with ${answer.citations.length} ${answer.citations.length === 1 ? "source" : "sources"}.`
-        : `${answer.response} ${answer.reason}`;
+        : answer.response.includes(answer.reason)
+          ? answer.response
+          : `${answer.response} ${answer.reason}`;
     } catch (error) {
       if (attempt.signal.aborted) {
         live.textContent = "Stopped.";

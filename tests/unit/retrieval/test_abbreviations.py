@@ -4,7 +4,13 @@ import time
 
 import pytest
 
-from askbook.retrieval.abbreviations import Gloss, glosses_in, names_of, with_other_names
+from askbook.retrieval.abbreviations import (
+    Gloss,
+    glosses_in,
+    initials_in,
+    names_of,
+    with_other_names,
+)
 
 IMU = Gloss(frozenset({"imu"}), frozenset({"inertial", "measurement", "unit"}))
 
@@ -99,3 +105,39 @@ def test_long_texts_take_little_time() -> None:
     ):
         assert len(list(glosses_in(text))) <= 20_000
     assert time.process_time() - started < 2.0
+
+
+LARGE = "Every topic has a Quality of Service of its own."
+HEADED = "Nodes › Topics › Quality of service\nPolicies say what is delivered."
+
+
+@pytest.mark.parametrize("question", ["What is QoS?", "what is qos"])
+@pytest.mark.parametrize("text", [LARGE, HEADED, "## Quality of service\n\nPolicies."])
+def test_the_initials_of_a_term_stand_for_it_where_nothing_explains_them(
+    question: str, text: str
+) -> None:
+    [gloss] = initials_in(question, [text])
+    assert (gloss.short, gloss.long) == ({"qos"}, {"quality", "servic"})
+    assert {"quality", "servic"} in names_of(gloss.short, [text], [gloss])
+
+
+@pytest.mark.parametrize(
+    ("question", "texts"),
+    [
+        ("What is QoS?", ["the quality of service is good"]),
+        ("What is QoS?", [LARGE, "Queues of Signals are short."]),
+        ("What is QoS?", [LARGE, "A queue of signals (QoS) is short."]),
+        ("What is a node?", ["A node › Named Objects Doing Everything"]),
+        ("What does it do?", ["Interfaces and Topics › Data Objects"]),
+    ],
+)
+def test_initials_stand_for_nothing_where_that_would_be_guessing(
+    question: str, texts: list[str]
+) -> None:
+    assert initials_in(question, texts) == set()
+
+
+def test_initials_are_looked_for_in_linear_time() -> None:
+    started = time.perf_counter()
+    initials_in("What is OOOOS?", ["# " + "of " * 20_000])
+    assert time.perf_counter() - started < 2.0

@@ -167,3 +167,20 @@ def test_metrics_become_json() -> None:
     assert document["confidence_level"] == "high"
     assert document["should_answer"] is True
     assert document["num_chunks"] == 5
+
+
+@pytest.mark.parametrize(
+    ("question", "level"),
+    [
+        ("How do nodes exchange messages?", "high"),
+        ("How do Newton nodes exchange messages?", "insufficient"),
+        ("Who invented nodes and topics?", "insufficient"),
+    ],
+)
+def test_a_name_that_no_passage_has_makes_an_answer_unlikely(question: str, level: str) -> None:
+    context = make_context((0.7, 0.6), query=question)
+    chosen = settings(policy="calibrated", answerable_prior=0.855)
+    assert assess(context, chosen, EMPTY).confidence_level == level
+    # One that is all but certain is told all the same.
+    certain = settings(policy="calibrated", answerable_prior=0.99)
+    assert assess(context, certain, EMPTY).should_answer

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from askbook.retrieval.history import Message
-from askbook.retrieval.items import unclear_pointer, with_item_named
+from askbook.retrieval.items import points_at_an_item, unclear_pointer, with_item_named
 
 
 def said(*messages: str) -> list[Message]:
@@ -157,3 +157,37 @@ def test_a_long_chain_of_pointers_takes_no_time() -> None:
     started = time.process_time()
     assert with_item_named("And the other one?", history) is None
     assert time.process_time() - started < 1.0
+
+
+LISTED = (
+    Message(role="user", content="Which tools does ROS 2 offer?"),
+    Message(role="assistant", content="- Topics [1]\n- Services [1]\n- Actions [1]"),
+)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the third option in Nav2?",
+        "What does the second item on the safety checklist say?",
+        "What is the first point from a lidar?",
+    ],
+)
+def test_what_names_its_own_place_is_one_of_no_list(question: str) -> None:
+    assert with_item_named(question, LISTED) is None
+    assert not points_at_an_item(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "read"),
+    [
+        ("What is the third option?", "What is Actions?"),
+        ("Explain the third option in more detail.", "Explain Actions in more detail."),
+        ("What is the second item on the list?", "What is Services on the list?"),
+        ("And the second point in your answer?", "And Services in your answer?"),
+        ("How is the third one in Nav2?", "How is Actions in Nav2?"),
+        ("Is the third option good for Nav2?", "Is Actions good for Nav2?"),
+    ],
+)
+def test_a_bare_pointer_means_an_item_of_the_list(question: str, read: str) -> None:
+    assert with_item_named(question, LISTED) == read

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askbook.retrieval.terms import content_terms, held, stem, term_set
+from askbook.retrieval.terms import content_terms, held, stem, term_set, with_both_spellings
 
 
 def test_stop_words_and_repetitions_are_left_out() -> None:
@@ -50,3 +50,30 @@ WORDS = st.lists(
 def test_the_terms_a_text_holds_are_those_of_all_its_terms(asked: str, text: str) -> None:
     terms = content_terms(asked)
     assert held(terms, text) == term_set(text) & set(terms)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("ROS 2", "ROS2"), ("Python3", "Python 3"), ("Nav 2", "Nav2's")],
+)
+def test_a_name_and_its_number_are_one_term_together_and_apart(one: str, other: str) -> None:
+    assert content_terms(one) == content_terms(other)
+    assert held(content_terms(one), f"This is {other}.") == set(content_terms(one))
+    assert content_terms(one)[0] in term_set(f"This is {other}.")
+
+
+def test_longer_numbers_and_single_letters_belong_to_their_words() -> None:
+    assert content_terms("int32 and int64, x1") == ["int32", "int64", "x1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "added"),
+    [
+        ("What is ROS2?", "ROS 2"),
+        ("What is ROS 2?", "ROS2"),
+        ("What is Nav-2 for?", "Nav2"),
+        ("In 2 years, version 1.2 of 3 int32 in 2020", ""),
+    ],
+)
+def test_words_are_ranked_by_both_spellings(text: str, added: str) -> None:
+    assert with_both_spellings(text) == f"{text} {added}".strip()
