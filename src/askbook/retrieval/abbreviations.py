@@ -8,6 +8,7 @@ begin a word.
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from askbook.retrieval.terms import content_terms, held
@@ -42,14 +43,15 @@ class Gloss:
     long: Name
 
 
-def glosses_in(text: str) -> Iterator[Gloss]:
-    """The abbreviations that a text explains in brackets, or beside them."""
-    for found in _BRACKET.finditer(text):
-        ahead = _BLOCK.split(text[max(0, found.start() - LONGEST) : found.start()])[-1]
-        before, inside = (" ".join(_MARKUP.sub("", part).split()) for part in (ahead, found[1]))
-        gloss = _spelled_before(before, inside) or _spelled_inside(before, inside)
-        if gloss is not None:
-            yield gloss
+@lru_cache(maxsize=512)
+def glosses_in(text: str) -> tuple[Gloss, ...]:
+    """The abbreviations that a text explains in brackets, or beside them; one answer asks this of a text several times."""
+    found: list[Gloss | None] = []
+    for bracket in _BRACKET.finditer(text):
+        ahead = _BLOCK.split(text[max(0, bracket.start() - LONGEST) : bracket.start()])[-1]
+        before, inside = (" ".join(_MARKUP.sub("", part).split()) for part in (ahead, bracket[1]))
+        found.append(_spelled_before(before, inside) or _spelled_inside(before, inside))
+    return tuple(gloss for gloss in found if gloss is not None)
 
 
 def initials_in(question: str, texts: Sequence[str]) -> set[Gloss]:
