@@ -52,7 +52,8 @@ def test_declined_questions_become_a_table_without_their_readers(data_dir: Path)
     lines = [line for line in shown.out.splitlines() if line.strip()]
     assert lines[0].split()[:2] == ["asked", "question"]
     assert lines[2].split()[0] == "3"
-    assert drones["nearest_lesson"]["page_title"] in shown.out
+    # A long title goes over several lines of its column.
+    assert set(drones["nearest_lesson"]["page_title"].split()) <= set(shown.out.split())
     assert lines[-1].endswith("4 declined questions about 2 subjects.")
     assert askbook("delete-book", "physical-ai-robotics", "--yes", data_dir=data_dir).code == 0
     assert askbook("gaps", data_dir=data_dir).code != 0

@@ -57,8 +57,7 @@ export function showAnswer(place, answer, actions) {
 
 function showDeclined(place, answer, actions) {
   const card = fresh(place, "answer declined");
-  // Who thanks, or points at nothing, asked for nothing that the book lacks: the answer is why.
-  const wasAsked = answer.response !== answer.reason;
+  const wasAsked = answer.response !== answer.reason; // a "thanks" is not
   if (wasAsked) append(card, "p", "verdict", "Not in the book");
   showHtml(append(card, "div", "prose"), answer.html);
   if (!answer.response.includes(answer.reason)) append(card, "p", "reason", answer.reason);

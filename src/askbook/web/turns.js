@@ -92,9 +92,7 @@ export class Turns {
       showAnswer(turn.place, answer, this.actions(turn));
       live.textContent = answer.should_answer
         ? `Answered with ${answer.citations.length} ${answer.citations.length === 1 ? "source" : "sources"}.`
-        : answer.response.includes(answer.reason)
-          ? answer.response
-          : `${answer.response} ${answer.reason}`;
+        : answer.response + (answer.response.includes(answer.reason) ? "" : ` ${answer.reason}`);
     } catch (error) {
       if (attempt.signal.aborted) {
         live.textContent = "Stopped.";
