@@ -1,6 +1,5 @@
 """A real HTTP server in a thread, whose connections can be dropped and which can be stopped and started."""
 
-import asyncio
 import socket
 import threading
 import time
@@ -8,17 +7,6 @@ from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
-
-
-class ClosingServer(uvicorn.Server):
-    """Leaves no connection open: one whose request is still running would be found unclosed in a later test."""
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().shutdown(sockets)
-        for connection in list(self.server_state.connections):
-            transport: Any = connection.transport
-            transport.abort()
-        await asyncio.sleep(0)  # in which the aborted are closed
 
 
 class HttpServer:
@@ -58,7 +46,7 @@ class HttpServer:
             log_config=None,
             access_log=False,
         )
-        self._server = ClosingServer(config)
+        self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([listening],), daemon=True)
         self._thread.start()
         while not self._server.started:

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from askbook.api.app import create_app
 from askbook.config import Settings
-from http_server import ClosingServer, HttpServer
+from http_server import HttpServer
 
 PREFIX = "/library"
 
@@ -29,7 +29,7 @@ class Product:
             access_log=False,
             timeout_graceful_shutdown=2,
         )
-        self._server = ClosingServer(config)
+        self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
             target=self._server.run, args=([self._listening],), daemon=True
         )
