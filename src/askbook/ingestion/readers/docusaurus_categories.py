@@ -7,6 +7,8 @@ from typing import Any, cast
 
 import yaml
 
+from askbook.ingestion.readers.bounded_yaml import load_yaml
+
 CATEGORY_FILES = ("_category_.json", "_category_.yml", "_category_.yaml")
 
 
@@ -46,8 +48,8 @@ def load_categories(docs_root: Path) -> Categories:
         shown = path.relative_to(docs_root)
         try:
             text = path.read_text(encoding="utf-8-sig")
-            data: object = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-        except (OSError, ValueError, yaml.YAMLError) as error:
+            data: object = json.loads(text) if path.suffix == ".json" else load_yaml(text)
+        except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
             reason = str(error).splitlines()[0]
             warnings.append(f"{shown.as_posix()} cannot be read ({reason}); it was ignored.")
             continue

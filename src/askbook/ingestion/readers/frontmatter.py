@@ -18,12 +18,12 @@ from askbook.book import (
     TeachingLayer,
 )
 from askbook.errors import InvalidInput
+from askbook.ingestion.readers.bounded_yaml import load_yaml
 
 _BLOCK = re.compile(
     r"\A\ufeff?\s*?(?P<fence>---|\+\+\+)[ \t]*\r?\n(?P<body>.*?)(?:(?<=\n))(?P=fence)[ \t]*(?:\r?\n|\Z)",
     re.S,
 )
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Value = TypeVar("_Value")
 
 
@@ -80,9 +80,7 @@ def read_frontmatter(source_file: str, text: str) -> Frontmatter:
     body = match["body"].replace("\r\n", "\n")
     first_line = text.count("\n", 0, match.start("body")) + 1
     try:
-        loaded: object = (
-            tomllib.loads(body) if match["fence"] == "+++" else yaml.load(body, Loader=_LOADER)  # noqa: S506 - a safe loader
-        )
+        loaded: object = tomllib.loads(body) if match["fence"] == "+++" else load_yaml(body)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = first_line + (mark.line if mark is not None else 0)

@@ -12,6 +12,7 @@ from askbook.book import Book
 from askbook.book.manifest import slugify
 from askbook.ingestion.readers.anchors import PythonMarkdownAnchors
 from askbook.ingestion.readers.base import Declared, Discovery
+from askbook.ingestion.readers.bounded_yaml import load_yaml
 from askbook.ingestion.readers.markdown import Dialect
 from askbook.ingestion.readers.mkdocs_syntax import plain_syntax
 from askbook.ingestion.readers.numbering import module_name, name_number
@@ -175,7 +176,7 @@ def _collect(
 def _options(config_file: Path) -> tuple[dict[str, Any], str | None]:
     try:
         text = config_file.read_text(encoding="utf-8-sig", errors="replace")
-        loaded: object = yaml.load(text, Loader=_TolerantLoader)  # noqa: S506 - derived from SafeLoader
+        loaded: object = load_yaml(text, _TolerantLoader)
     except (OSError, yaml.YAMLError) as error:
         return (
             {},
