@@ -5,6 +5,7 @@ import shutil
 import threading
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -251,3 +252,15 @@ class TestRuntime:
 def shared_judge() -> BuiltinJudge:
     """One judge for all examples of a property: loading it takes longer than asking it."""
     return BuiltinJudge(ModelRuntime("judge", sessions=1))
+
+
+@pytest.mark.parametrize("name", get_args(ModelName))
+def test_sessions_keep_int8_products_exact_on_every_cpu(name: ModelName) -> None:
+    """Without VNNI two int8 products are added in 16 bits and overflow, unless the session forbids it.
+
+    Shown on the session itself, so that it holds on processors that the tests do not run on.
+    """
+    runtime = ModelRuntime(name, sessions=1)
+    session = runtime._free_session()
+    options = session.get_session_options()
+    assert options.get_session_config_entry("session.x64quantprecision") == "1"

@@ -1,19 +1,25 @@
 """`askbook doctor`: every part that can fail, failing, with its fix and its exit code."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
+import numpy as np
 import pytest
 from fastapi import FastAPI, Response
 from fastapi.responses import JSONResponse
 
 from askbook.api.app import create_app
+from askbook.book import Vector
 from askbook.bootstrap import Check, diagnose
 from askbook.bootstrap import diagnosis as parts
 from askbook.config import Settings, load_settings
+from askbook.embedding.builtin import BuiltinEmbedder
 from askbook.errors import ConfigurationError
+from askbook.retrieval.judging import BuiltinJudge, Judgement
 from askbook.storage.directory import DataDirectory
 from http_server import HttpServer
 
@@ -151,3 +157,68 @@ async def test_a_place_that_cannot_be_written_to(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no directory")
     failed = (await found(load_settings(data_dir=tmp_path / "file")))["data directory"]
     assert (failed.ok, failed.exit_code) == (False, 2)
+
+
+def differ(monkeypatch: pytest.MonkeyPatch, cosine: float, logit: float) -> list[int]:
+    """Move what the built-in models give by this much; the list grows with each use of one."""
+    embed, judge = BuiltinEmbedder.embed_passages, BuiltinJudge.judge
+    used: list[int] = []
+
+    async def moved_vectors(self: BuiltinEmbedder, texts: Sequence[str]) -> list[Vector]:
+        used.append(len(texts))
+        return [turned(vector, cosine) for vector in await embed(self, texts)]
+
+    async def moved_scores(
+        self: BuiltinJudge, question: str, passages: Sequence[str]
+    ) -> list[Judgement]:
+        used.append(len(passages))
+        found = await judge(self, question, passages)
+        return [replace(each, relevance=each.relevance + logit) for each in found]
+
+    monkeypatch.setattr(BuiltinEmbedder, "embed_passages", moved_vectors)
+    monkeypatch.setattr(BuiltinJudge, "judge", moved_scores)
+    return used
+
+
+def turned(vector: Vector, cosine: float) -> Vector:
+    """A unit vector with this cosine to the given one."""
+    aside = np.roll(vector, 1)
+    aside -= (aside @ vector) * vector
+    aside /= np.linalg.norm(aside)
+    return (cosine * vector + np.sqrt(1 - cosine**2) * aside).astype(np.float32)
+
+
+async def test_what_another_cpu_rounds_differently_is_told_and_sound(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    differ(monkeypatch, cosine=0.994, logit=0.43)
+    checks = await found(load_settings(data_dir=data_dir))
+    assert (checks["embedder"].ok, checks["judge"].ok) == (True, True)
+    assert "differently here (cosine 0.99" in checks["embedder"].finding
+    assert "differently here (scores off by 0.4" in checks["judge"].finding
+
+
+async def test_what_no_cpu_gives_is_broken(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    differ(monkeypatch, cosine=0.9, logit=2.0)
+    checks = await found(load_settings(data_dir=data_dir))
+    assert (checks["embedder"].ok, checks["judge"].ok) == (False, False)
+    assert (checks["embedder"].exit_code, bool(checks["embedder"].fix)) == (3, True)
+
+
+async def test_a_server_checks_its_models_once_and_not_at_each_probe(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = differ(monkeypatch, cosine=0.994, logit=0.43)
+    server = HttpServer(create_app(load_settings(data_dir=data_dir)), lifespan=True)
+    server.start()
+    try:
+        async with httpx.AsyncClient(base_url=server.url, trust_env=False) as http:
+            first = await http.get("/ready")
+            after_first = len(used)
+            second = await http.get("/ready")
+    finally:
+        server.stop()
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert first.json() == second.json()
+    assert after_first > 0
+    assert len(used) == after_first

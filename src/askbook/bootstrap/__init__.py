@@ -1,7 +1,7 @@
 """The composition root: the only place where concrete parts meet. `Askbook` is the library's front door."""
 
 from askbook.bootstrap.askbook import Askbook
-from askbook.bootstrap.diagnosis import Check, check_parts, diagnose
+from askbook.bootstrap.diagnosis import Check, check_models, check_stores, diagnose
 from askbook.bootstrap.reading import (
     open_keys,
     open_library,
@@ -16,7 +16,8 @@ __all__ = [
     "Askbook",
     "Check",
     "Scope",
-    "check_parts",
+    "check_models",
+    "check_stores",
     "diagnose",
     "open_keys",
     "open_library",
