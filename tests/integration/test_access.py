@@ -145,6 +145,56 @@ async def test_a_key_of_one_book_needs_not_name_it(server: Server) -> None:
         assert code(several) == (422, "invalid_input")
 
 
+async def test_a_hint_at_other_tiers_tells_a_key_nothing_above_its_own(server: Server) -> None:
+    """Guess after guess, a hint would say which of them the hidden lesson confirms."""
+    asked = {"message": "Where does a marrowfern grow?", "book_id": "gardens"}
+    async with server.client() as local:
+        open_reader = (await local.post("/chat/run", json=asked | {"hardware_tier": 1})).json()
+        assert "Marrowfern" in open_reader["metrics"]["reason"]
+    low_key, high_key = await server.key(tier=1), await server.key(tier=3)
+    async with server.client(low_key) as low, server.client(high_key) as high:
+        hidden = (await low.post("/chat/run", json=asked)).json()
+        assert not hidden["should_answer"]
+        assert "marrowfern" not in str(hidden["info"]).lower()
+        assert "Tier" not in str(hidden["info"]) + hidden["metrics"]["reason"]
+        filtered = (await high.post("/chat/run", json=asked | {"hardware_tier": 1})).json()
+        assert "Marrowfern" in filtered["metrics"]["reason"]
+
+
+async def test_books_are_described_to_a_key_as_far_as_it_reads(server: Server) -> None:
+    async with server.client() as local:
+        [whole] = [b for b in (await local.get("/books")).json() if b["book_id"] == "gardens"]
+    async with server.client(await server.key(books=["gardens"], tier=1)) as low:
+        [part] = (await low.get("/books")).json()
+        [told] = (await low.get("/info")).json()["books"]
+    assert (whole["lessons"], part["lessons"], told["lessons"]) == (2, 1, 1)
+    assert part["chunks"] < whole["chunks"]
+    assert whole["choices"]["hardware_tiers"][-1] == 3
+    assert max(part["choices"]["hardware_tiers"]) == 1
+
+
+async def test_an_evaluation_of_any_book_is_not_for_a_key_of_some(server: Server) -> None:
+    report = server.askbook.settings.storage.data_dir / "evaluation.html"
+    report.write_text("<title>Evaluation</title>", encoding="utf-8")
+    async with server.client(await server.key(admin=True, books=["engines"])) as some:
+        assert code(await some.get("/evaluation")) == (404, "not_found")
+    async with server.client(await server.key(admin=True)) as every:
+        assert (await every.get("/evaluation")).status_code == 200
+
+
+async def test_a_chunked_body_over_the_limit_is_413(server: Server) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        yield b'{"message": "'
+        for _ in range(40):
+            yield b"x" * 50_000
+        yield b'"}'
+
+    async with server.client() as http:
+        sent = {"Content-Type": "application/json"}
+        answer = await http.post("/chat/run", content=endless(), headers=sent)
+    assert code(answer) == (413, "too_large")
+
+
 async def test_the_keys_tier_is_the_readers_and_cannot_be_raised(server: Server) -> None:
     body: dict[str, Any] = {"text": "Where does a marrowfern grow?", "book_id": "gardens"}
     page = "/read/gardens/01-care/02-marrowfern.md"

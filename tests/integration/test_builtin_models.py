@@ -254,13 +254,35 @@ def shared_judge() -> BuiltinJudge:
     return BuiltinJudge(ModelRuntime("judge", sessions=1))
 
 
+CPUS = {"avx2 fma": "1", "avx2 avx512f avx512_vnni": "0", "avx2 avx_vnni": "0", "": "1"}
+
+
+@pytest.mark.parametrize("flags", CPUS)
 @pytest.mark.parametrize("name", get_args(ModelName))
-def test_sessions_keep_int8_products_exact_on_every_cpu(name: ModelName) -> None:
+def test_sessions_keep_int8_products_exact_on_every_cpu(
+    name: ModelName, flags: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without VNNI two int8 products are added in 16 bits and overflow, unless the session forbids it.
 
     Shown on the session itself, so that it holds on processors that the tests do not run on.
     """
-    runtime = ModelRuntime(name, sessions=1)
-    session = runtime._free_session()
-    options = session.get_session_options()
-    assert options.get_session_config_entry("session.x64quantprecision") == "1"
+    told = tmp_path / "cpuinfo"
+    if flags:
+        told.write_text(f"flags\t: {flags}\n")
+    monkeypatch.setattr(runtime_module, "CPU_FLAGS", told)
+    options = ModelRuntime(name, sessions=1)._free_session().get_session_options()
+    assert options.get_session_config_entry("session.x64quantprecision") == CPUS[flags]
+
+
+def test_exact_products_give_the_same_vectors_as_a_cpu_with_vnni(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not runtime_module.adds_products_exactly():
+        pytest.skip("This CPU has no VNNI to compare with.")
+    plain = ModelRuntime("embed", sessions=1)
+    ids = np.asarray([plain.tokenizer.encode(LONG_PASSAGE[:600]).ids], dtype=np.int64)
+    inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+    [vnni] = plain.run(inputs)
+    monkeypatch.setattr(runtime_module, "CPU_FLAGS", tmp_path / "nothing")
+    [exact] = ModelRuntime("embed", sessions=1).run(inputs)
+    np.testing.assert_array_equal(exact, vnni)

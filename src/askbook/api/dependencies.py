@@ -97,7 +97,12 @@ def Requires(scope: KeyScope) -> Any:  # noqa: N802  # reads as what it stands b
 
 def bound(scope: Scope, caller: Grant) -> Scope:
     """A request's scope within what its caller may see: the caller's books, never above its tier."""
-    return replace(scope, books=caller.books, hardware_tier=caller.limit_tier(scope.hardware_tier))
+    return replace(
+        scope,
+        books=caller.books,
+        hardware_tier=caller.limit_tier(scope.hardware_tier),
+        readable_tier=caller.tier,
+    )
 
 
 def _number(value: object) -> object:

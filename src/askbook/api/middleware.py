@@ -46,9 +46,13 @@ class Envelope:
         structlog.contextvars.bind_contextvars(request_id=request_id)
 
         started = False
+        body = _Body(receive)
 
         async def send_with_headers(message: Message) -> None:
             nonlocal started
+            if body.is_too_large and not started:
+                # Whatever the application makes of it: nobody reads on.
+                raise _BodyTooLarge
             started = True
             if message["type"] == "http.response.start":
                 answer = MutableHeaders(scope=message)
@@ -64,12 +68,14 @@ class Envelope:
             if (length := headers.get("content-length", "")).isdigit() and int(length) > MAX_BODY:
                 await shaped(path, _too_large(request_id))(scope, receive, send_with_headers)
                 return
-            await self._app(scope, _limited(receive), send_with_headers)
-        except _BodyTooLarge:
-            await shaped(path, _too_large(request_id))(scope, receive, send_with_headers)
+            await self._app(scope, body.receive, send_with_headers)
         except Exception as error:
             if started:
                 raise
+            if body.is_too_large:
+                body.is_too_large = False
+                await shaped(path, _too_large(request_id))(scope, receive, send_with_headers)
+                return
             await shaped(path, unexpected(Request(scope), error))(scope, receive, send_with_headers)
         finally:
             structlog.contextvars.unbind_contextvars("request_id")
@@ -79,19 +85,22 @@ class _BodyTooLarge(Exception):
     """A chunked body went over the limit."""
 
 
-def _limited(receive: Receive) -> Receive:
-    read = 0
+class _Body:
+    """A request's body, counted as it is read."""
 
-    async def limited() -> Message:
-        nonlocal read
-        message = await receive()
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._read = 0
+        self.is_too_large = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
         if message["type"] == "http.request":
-            read += len(message.get("body", b""))
-            if read > MAX_BODY:
+            self._read += len(message.get("body", b""))
+            if self._read > MAX_BODY:
+                self.is_too_large = True
                 raise _BodyTooLarge
         return message
-
-    return limited
 
 
 def _too_large(request_id: str) -> JSONResponse:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from askbook.book import Book, HardwareTier, ProficiencyLevel, TeachingLayer
+from askbook.book import HARDWARE_TIERS, Book, HardwareTier, ProficiencyLevel, TeachingLayer
 from askbook.config import Settings
 from askbook.errors import InvalidInput, NotFound
 from askbook.index import ChunkFilter
@@ -20,6 +20,8 @@ class Scope:
     books: frozenset[str] | None = None
     """The books that exist for the reader; None is all of them."""
     hardware_tier: HardwareTier | None = None
+    readable_tier: HardwareTier | None = None
+    """The highest tier that exists for the reader; None is all of them."""
     module: str | None = None
     chapter_min: int | None = None
     chapter_max: int | None = None
@@ -33,7 +35,10 @@ class Scope:
     def is_whole_book(self) -> bool:
         """Whether nothing but the book and what the reader may see is set."""
         return self == Scope(
-            book_id=self.book_id, books=self.books, hardware_tier=self.hardware_tier
+            book_id=self.book_id,
+            books=self.books,
+            hardware_tier=self.hardware_tier,
+            readable_tier=self.readable_tier,
         )
 
     def readable(self, book: Book) -> ChunkFilter:
@@ -77,7 +82,8 @@ async def query_for(
         text=text,
         book_id=book.book_id,
         hardware_tier_filter=scope.hardware_tier or book.reader_tier or 1,
-        module_filter=await _module(book, scope.module, library),
+        readable_tier=scope.readable_tier or max(HARDWARE_TIERS),
+        module_filter=await _module(book, scope.module, library, scope.readable_tier),
         chapter_min=scope.chapter_min,
         chapter_max=scope.chapter_max,
         lesson_filter=scope.lesson,
@@ -92,15 +98,25 @@ async def query_for(
     )
 
 
-async def _module(book: Book, name: str | None, library: Library) -> str | None:
+async def listed_modules(book: Book, library: Library, tier: HardwareTier | None) -> list[str]:
+    """The modules that the manifest names; with a tier only those that have a lesson up to it."""
+    named = [module.name for module in book.modules]
+    if tier is None:
+        return named
+    readable = await library.modules(book.book_id, tier)
+    return [name for name in named if name in readable]
+
+
+async def _module(
+    book: Book, name: str | None, library: Library, tier: HardwareTier | None
+) -> str | None:
     if name is None:
         return None
+    known = await listed_modules(book, library, tier) or await library.modules(book.book_id, tier)
     listed = book.module_named(name)
-    if listed is not None:
-        return listed.name
-    known = [m.name for m in book.modules] or await library.modules(book.book_id)
-    if name in known:
-        return name
+    chosen = name if listed is None else listed.name
+    if chosen in known:
+        return chosen
     raise InvalidInput(
         f"Book {book.book_id!r} has no module {name!r}.", f"Its modules: {', '.join(known)}."
     )

@@ -34,8 +34,8 @@ class Suggestions:
 
     async def of(self, shelved: ShelvedBook, tier: HardwareTier | None = None) -> tuple[str, ...]:
         """At most four questions, every one answered with high confidence when it was tried, within a tier."""
-        if shelved.book.examples:
-            return shelved.book.examples[:WANTED]
+        if examples := await self.examples(shelved, tier):
+            return examples[:WANTED]
         moments = (shelved.last_full_ingest, shelved.last_incremental_update)
         key = (shelved.book.book_id, tier, *moments)
         if key not in self._made:
@@ -45,9 +45,21 @@ class Suggestions:
                 self._made.pop(known, None)
         return self._made[key]
 
+    async def examples(self, shelved: ShelvedBook, tier: HardwareTier | None) -> tuple[str, ...]:
+        """The author's examples; for a reader bound to a tier none where some lessons are above it.
+
+        An example is the author's own text, and may be about any lesson.
+        """
+        book_id = shelved.book.book_id
+        if tier is None or await self._library.totals(book_id) == await self._library.totals(
+            book_id, tier
+        ):
+            return shelved.book.examples
+        return ()
+
     async def _answered(self, shelved: ShelvedBook, tier: HardwareTier | None) -> tuple[str, ...]:
         answered: list[str] = []
-        scope = Scope(hardware_tier=tier)
+        scope = Scope(hardware_tier=tier, readable_tier=tier)
         for question in (await self._candidates(scope.readable(shelved.book)))[:TRIED]:
             query = await query_for(
                 question, scope, shelved.book, self._library, self._settings, None

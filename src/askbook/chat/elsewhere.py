@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from askbook.book import HARDWARE_TIERS, DocumentMetadata
+from askbook.book import DocumentMetadata
 from askbook.retrieval.context import RetrievalContext
 from askbook.retrieval.followups import FollowUp
 from askbook.retrieval.history import Message
@@ -18,7 +18,10 @@ async def covered_elsewhere(
     answers: Callable[[RetrievalContext], bool],
     reading: FollowUp | None = None,
 ) -> str | None:
-    """Where the same book answers what it does not within the filter; none when it does not or none is set."""
+    """Where the same book answers what it does not within the filter; none when it does not or none is set.
+
+    Only what the caller may read is looked at: a hint at more would tell what it says to who guesses often enough.
+    """
     whole = _unfiltered(query)
     if whole == query:
         return None
@@ -44,7 +47,7 @@ def describe_place(found: DocumentMetadata, query: SearchQuery) -> str:
 def _unfiltered(query: SearchQuery) -> SearchQuery:
     return replace(
         query,
-        hardware_tier_filter=max(HARDWARE_TIERS),
+        hardware_tier_filter=query.readable_tier,
         module_filter=None,
         chapter_min=None,
         chapter_max=None,

@@ -29,14 +29,20 @@ class BookWords:
         self._index = index
 
     async def spellings(
-        self, question: str, where: ChunkFilter, found: Sequence[str], near: Sequence[str]
+        self,
+        question: str,
+        where: ChunkFilter,
+        found: Sequence[str],
+        near: Sequence[str],
+        readable: ChunkFilter,
     ) -> dict[str, str]:
         """The misspelt words of a question with the book's own; `found` are texts that it found, `near` more chunks.
 
-        A word that the book has in any form, or that is English, is what the reader meant.
+        A word that the book has in any form where the caller may read (`readable`), or that is English, is what
+        the reader meant.
         """
         words = [word for word in doubtful(question) if not _stands_in(word, found)]
-        absent = [word for word in words if await self.lacks(where.book_id, word)]
+        absent = [word for word in words if await self.lacks(readable, word)]
         if not 0 < len(absent) <= MOST:
             return {}
         english = await asyncio.to_thread(english_words)
@@ -48,9 +54,9 @@ class BookWords:
                 spelt[word] = right
         return spelt
 
-    async def lacks(self, book_id: str, word: str) -> bool:
-        """Whether a word stands nowhere in a book, in none of its forms."""
-        hits = await self._index.search(ChunkFilter(book_id), vector=None, text=word, limit=1)
+    async def lacks(self, where: ChunkFilter, word: str) -> bool:
+        """Whether a word stands nowhere in a part of a book, in none of its forms."""
+        hits = await self._index.search(where, vector=None, text=word, limit=1)
         return not hits.sparse
 
     async def _around(self, word: str, where: ChunkFilter, near: Sequence[str]) -> Counter[str]:

@@ -28,6 +28,8 @@ class SearchQuery:
     text: str
     book_id: str
     hardware_tier_filter: HardwareTier = 1
+    readable_tier: HardwareTier = 4
+    """The highest tier the caller may read: nothing above it is looked at, not even to say that it is there."""
     module_filter: str | None = None
     chapter_min: int | None = None
     chapter_max: int | None = None
@@ -62,6 +64,11 @@ class SearchQuery:
                 f"The chapters run from {self.chapter_min} to {self.chapter_max}.",
                 "Give the lower number first.",
             )
+
+    @property
+    def readable(self) -> ChunkFilter:
+        """All of the book that the caller may read."""
+        return ChunkFilter(book_id=self.book_id, hardware_tier=self.readable_tier)
 
     @property
     def where(self) -> ChunkFilter:

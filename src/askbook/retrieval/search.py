@@ -141,7 +141,7 @@ class Searcher:
         said = f"{query.text}\n{followed.text}" if followed else query.text
         texts = [each.chunk.embedded_text for each in found]
         near = [hit.chunk_id for hit in hits.dense]
-        return await self._words.spellings(said, query.where, texts, near)
+        return await self._words.spellings(said, query.where, texts, near, query.readable)
 
     async def _anchors(self, book_id: str) -> Anchors | None:
         return await self._calibrations.anchors(book_id) if self._calibrations else None

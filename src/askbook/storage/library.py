@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 import numpy as np
-from sqlalchemy import Connection, Text, and_, bindparam, cast, delete, func, select
+from sqlalchemy import ColumnElement, Connection, Text, and_, bindparam, cast, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from askbook.book import DocumentChunk, Vector
@@ -66,6 +66,14 @@ _STANDS = (
     .with_for_update(read=True, key_share=True)
 )
 """Finds a book, and keeps it from being deleted until the transaction ends."""
+
+
+def _up_to(book_id: str, tier: int | None) -> ColumnElement[bool]:
+    """The lessons of a book, with a tier only those up to it."""
+    mine = lessons.c.book_id == book_id
+    if tier is None:
+        return mine
+    return and_(mine, lessons.c.declared["hardware_tier"].as_integer() <= tier)
 
 
 class Library:
@@ -257,19 +265,19 @@ class Library:
                 by_file.setdefault(row.source_file, []).append(row.chunk_id)
         return by_file
 
-    async def modules(self, book_id: str) -> list[str]:
-        """The modules a book's lessons stand in, in book order."""
+    async def modules(self, book_id: str, tier: int | None = None) -> list[str]:
+        """The modules a book's lessons up to a tier stand in, in book order."""
         query = (
             select(lessons.c.module)
-            .where(lessons.c.book_id == book_id)
+            .where(_up_to(book_id, tier))
             .group_by(lessons.c.module)
             .order_by(func.min(lessons.c.position))
         )
         async with self._engine.connect() as connection:
             return [row.module for row in await connection.execute(query)]
 
-    async def choices(self, book_id: str) -> Choices:
-        """What a reader of a book can choose between."""
+    async def choices(self, book_id: str, tier: int | None = None) -> Choices:
+        """What a reader of a book up to a tier can choose between."""
         declared, place = lessons.c.declared, lessons.c.place
         columns = (
             lessons.c.module,
@@ -280,7 +288,7 @@ class Library:
         )
         query = (
             select(*columns)
-            .where(lessons.c.book_id == book_id)
+            .where(_up_to(book_id, tier))
             .group_by(*columns)
             .order_by(func.min(lessons.c.position))
         )
@@ -288,12 +296,12 @@ class Library:
             rows = (await connection.execute(query)).all()
         return choices_of(rows)
 
-    async def totals(self, book_id: str) -> tuple[int, int]:
-        """Lessons and chunks of a book."""
+    async def totals(self, book_id: str, tier: int | None = None) -> tuple[int, int]:
+        """Lessons and chunks of a book up to a tier."""
         async with self._engine.connect() as connection:
             row = await connection.execute(
                 select(func.count(), func.coalesce(func.sum(lessons.c.chunk_count), 0)).where(
-                    lessons.c.book_id == book_id
+                    _up_to(book_id, tier)
                 )
             )
             lesson_count, chunk_count = row.one()

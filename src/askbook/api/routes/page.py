@@ -9,7 +9,7 @@ from fastapi import APIRouter, Response
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
-from askbook.api.dependencies import Requires, Running
+from askbook.api.dependencies import Caller, Requires, Running
 from askbook.errors import NotFound
 
 WEB = Path(__file__).parents[2] / "web"
@@ -35,9 +35,14 @@ async def author_page() -> FileResponse:
 
 
 @router.get("/evaluation", dependencies=[Requires("admin")])
-async def evaluation_report(askbook: Running) -> FileResponse:
-    """The report that `askbook eval … --out` left in the data directory."""
+async def evaluation_report(askbook: Running, caller: Caller) -> FileResponse:
+    """The report that `askbook eval … --out` left in the data directory; it names no book, so it is for keys of all."""
     report = askbook.settings.storage.data_dir / EVALUATION
+    if caller.books is not None:
+        raise NotFound(
+            "There is no evaluation report for this key.",
+            "It may be about any book: ask with a key made without --book.",
+        )
     if not report.is_file():
         raise NotFound(
             "There is no evaluation report yet.",

@@ -66,7 +66,8 @@ async def passage(
     """The lesson around a chunk, to show beside an answer; `quote` (start-end) says what to highlight."""
     shelved = await askbook.book(place.book_id, place.books)
     chunks = await askbook.library.chunks(shelved.book.book_id, [chunk_id])
-    if chunk_id not in chunks:
+    where = place.readable(shelved.book)
+    if chunk_id not in chunks or not where.admits(chunks[chunk_id].metadata):
         raise NotFound(
             "This passage is no longer in the book.",
             "The lesson has changed since the answer was written; ask the question again.",

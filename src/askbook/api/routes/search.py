@@ -10,6 +10,7 @@ from askbook.api.dependencies import Caller, Place, Requires, Running, bound
 from askbook.api.errors import refusals
 from askbook.api.links import signed_results
 from askbook.api.schemas import BookInfo, Info, SearchRequest, Suggested
+from askbook.bootstrap.scope import listed_modules
 
 router = APIRouter(tags=["search"], dependencies=[Requires("read")], responses=refusals())
 
@@ -53,15 +54,27 @@ async def lesson(parent_doc_id: str, askbook: Running, place: Place) -> dict[str
 
 @router.get("/books")
 async def books(askbook: Running, caller: Caller) -> list[BookInfo]:
-    """All books that the caller's key is for."""
+    """All books that the caller's key is for, each as far as the key reads."""
     found: list[BookInfo] = []
     for shelved in await askbook.library.books():
         if not caller.admits(shelved.book.book_id):
             continue
-        lessons, chunks = await askbook.library.totals(shelved.book.book_id)
-        calibration = await askbook.calibrations.describe(shelved.book.book_id)
-        choices = await askbook.library.choices(shelved.book.book_id)
-        found.append(BookInfo.of(shelved.book, lessons, chunks, calibration, choices))
+        book, tier = shelved.book, caller.tier
+        if tier is not None:
+            book = replace(
+                book,
+                examples=await askbook.suggestions.examples(shelved, tier),
+                reader_tier=caller.limit_tier(book.reader_tier),
+            )
+        found.append(
+            BookInfo.of(
+                book,
+                *await askbook.library.totals(book.book_id, tier),
+                calibration=await askbook.calibrations.describe(book.book_id),
+                choices=await askbook.library.choices(book.book_id, tier),
+                modules=await listed_modules(shelved.book, askbook.library, tier),
+            )
+        )
     return found
 
 

@@ -30,7 +30,14 @@ class BookInfo(BaseModel):
 
     @classmethod
     def of(
-        cls, book: Book, lessons: int, chunks: int, calibration: str, choices: Choices
+        cls,
+        book: Book,
+        lessons: int,
+        chunks: int,
+        *,
+        calibration: str,
+        choices: Choices,
+        modules: list[str],
     ) -> "BookInfo":
         return cls(
             book_id=book.book_id,
@@ -38,7 +45,7 @@ class BookInfo(BaseModel):
             lessons=lessons,
             chunks=chunks,
             calibration=calibration,
-            modules=[module.name for module in book.modules],
+            modules=modules,
             examples=list(book.examples),
             reader_tier=book.reader_tier,
             choices=ReaderChoices.model_validate(asdict(choices)),
